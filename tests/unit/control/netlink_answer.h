@@ -2,13 +2,19 @@
 #pragma once
 
 #include <linux/rtnetlink.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "dataplane/base/random.h"
+#include "dataplane/ip.h"
+#include "tests/test.h"
 
 enum { ANSWER_BYTES = 1024 };
+
+static inline struct cw_ip ip_of(const char *text)
+{
+    struct cw_ip ip;
+    assert_true(cw_ip_read(text, &ip));
+    return ip;
+}
 
 /* All zero: an empty one. */
 struct answer {

@@ -13,13 +13,6 @@
 
 enum { ROOM = 8 };
 
-static struct cw_ip ip_of(const char *text)
-{
-    struct cw_ip ip;
-    assert_true(cw_ip_read(text, &ip));
-    return ip;
-}
-
 static void address_add(struct answer *answer, const char *text, uint32_t interface, uint32_t flags)
 {
     const struct cw_ip ip = ip_of(text);

@@ -16,13 +16,6 @@
 
 enum { INTERFACE = 7, ROOM = 8 };
 
-static struct cw_ip ip_of(const char *text)
-{
-    struct cw_ip ip;
-    assert_true(cw_ip_read(text, &ip));
-    return ip;
-}
-
 /* One more of the table, with the last byte of its MAC address; 0: it has none. */
 static void neighbour_add(struct answer *answer, const char *text, uint16_t state, int interface, uint8_t last)
 {
@@ -257,17 +250,28 @@ static void broken_advertisements_do_no_harm(void **state)
     }
 }
 
+/* One port of an address of this host, which is taken then; and none of an address of no host. */
+static void port_reserve(const char *here, const char *nowhere, const char *words)
+{
+    struct cw_reservation one, none;
+    const struct cw_ip own = ip_of(here), other = ip_of(nowhere);
+    char error[200] = "";
+    assert_true_msg(cw_reservation_open(&own, 0, 1, &one, error, sizeof(error)) == CW_OK, "%s", error);
+    assert_true(one.udp_port != 0);
+    assert_int_equal(cw_reservation_open(&own, one.udp_port, 1, &none, error, sizeof(error)), CW_ERROR_BUSY);
+    assert_non_null(strstr(error, words));
+    assert_int_equal(cw_reservation_open(&other, 0, 1, &none, error, sizeof(error)), CW_ERROR_NOT_FOUND);
+    cw_reservation_close(&one);
+    cw_reservation_close(&one);
+}
+
 /* No other process gets the ports, and the kernel does not answer that they are closed. */
 static void ports_are_reserved(void **state)
 {
-    struct cw_reservation one, more, none;
-    const struct cw_ip loopback = ip_of("127.0.0.1"), nowhere = ip_of("1.2.3.4");
+    struct cw_reservation more;
+    const struct cw_ip loopback = ip_of("127.0.0.1");
     char error[200] = "";
-    assert_int_equal(cw_reservation_open(&loopback, 0, 1, &one, error, sizeof(error)), CW_OK);
-    assert_true(one.udp_port != 0);
-    assert_int_equal(cw_reservation_open(&loopback, one.udp_port, 1, &none, error, sizeof(error)), CW_ERROR_BUSY);
-    assert_non_null(strstr(error, "is in use"));
-    assert_int_equal(cw_reservation_open(&nowhere, 0, 1, &none, error, sizeof(error)), CW_ERROR_NOT_FOUND);
+    port_reserve("127.0.0.1", "1.2.3.4", "is in use");
     int status = CW_ERROR_BUSY;
     for (uint16_t first = 50000; status == CW_ERROR_BUSY && first < 60000; first = (uint16_t)(first + 16)) {
         status = cw_reservation_open(&loopback, first, 16, &more, error, sizeof(error));
@@ -285,25 +289,19 @@ static void ports_are_reserved(void **state)
         close(file);
     }
     cw_reservation_close(&more);
-    cw_reservation_close(&one);
-    cw_reservation_close(&one);
 }
 
 static void ports_are_reserved_over_ipv6(void **state)
 {
-    struct cw_reservation one, none;
-    const struct cw_ip loopback = ip_of("::1"), nowhere = ip_of("fd99::1");
+    struct cw_reservation first;
+    const struct cw_ip loopback = ip_of("::1");
     char error[200] = "";
-    int status = cw_reservation_open(&loopback, 0, 1, &one, error, sizeof(error));
-    if (status != CW_OK) {
+    if (cw_reservation_open(&loopback, 0, 1, &first, error, sizeof(error)) != CW_OK) {
         print_message("skipped: this host has no IPv6: %s\n", error);
         skip();
     }
-    assert_true(one.udp_port != 0);
-    assert_int_equal(cw_reservation_open(&loopback, one.udp_port, 1, &none, error, sizeof(error)), CW_ERROR_BUSY);
-    assert_non_null(strstr(error, "of ::1 is in use"));
-    assert_int_equal(cw_reservation_open(&nowhere, 0, 1, &none, error, sizeof(error)), CW_ERROR_NOT_FOUND);
-    cw_reservation_close(&one);
+    cw_reservation_close(&first);
+    port_reserve("::1", "fd99::1", "of ::1 is in use");
 }
 
 int main(void)

@@ -3,9 +3,10 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
-enum { HOSTS_MAX = 4, ADDRESSES_MAX = 4 };
+enum { HOSTS_MAX = 4 };
 
-/* "10.0.0.1/24 1000 1500 default": address, subnet, Mb/s, MTU; or "tunnel", "virtual": no NIC. */
+/* "10.0.0.1/24 1000 1500 default": address, subnet, Mb/s, MTU; or "tunnel", "virtual": no NIC. Several of a host, and
+ * those of several hosts: "A, B | C". */
 struct row {
     const char *what;
     const char *offers[HOSTS_MAX][ADDRESSES_MAX];
@@ -15,97 +16,64 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"one subnet",
-     {{"10.0.0.1/24 1000 1500"}, {"10.0.0.2/24 1000 1500"}},
-     {"10.0.0.1", "10.0.0.2"},
-     "all hosts are in 10.0.0.0/24",
+    {"one subnet", "10.0.0.1/24 1000 1500 | 10.0.0.2/24 1000 1500", "10.0.0.1 10.0.0.2", "all hosts are in 10.0.0.0/24",
      1500},
     {"the faster one",
-     {{"10.0.0.1/24 1000 1500 default", "10.1.0.1/16 10000 1500"}, {"10.1.9.2/16 10000 1500", "10.0.0.2/24 1000 1500"}},
-     {"10.1.0.1", "10.1.9.2"},
-     "all hosts are in 10.1.0.0/16",
-     1500},
+     "10.0.0.1/24 1000 1500 default, 10.1.0.1/16 10000 1500 | "
+     "10.1.9.2/16 10000 1500, 10.0.0.2/24 1000 1500",
+     "10.1.0.1 10.1.9.2", "all hosts are in 10.1.0.0/16", 1500},
     {"as fast as its slowest",
-     {{"10.0.0.1/24 1000 1500 default", "10.1.0.1/16 10000 1500"}, {"10.1.9.2/16 100 1500", "10.0.0.2/24 1000 1500"}},
-     {"10.0.0.1", "10.0.0.2"},
-     "all hosts are in 10.0.0.0/24",
-     1500},
+     "10.0.0.1/24 1000 1500 default, 10.1.0.1/16 10000 1500 | "
+     "10.1.9.2/16 100 1500, 10.0.0.2/24 1000 1500",
+     "10.0.0.1 10.0.0.2", "all hosts are in 10.0.0.0/24", 1500},
     {"the larger MTU, as large as its smallest",
-     {{"10.0.0.1/24 0 1500", "10.1.0.1/24 0 9000"}, {"10.0.0.2/24 0 1500", "10.1.0.2/24 0 4000"}},
-     {"10.1.0.1", "10.1.0.2"},
-     "10.1.0.0/24",
-     4000},
+     "10.0.0.1/24 0 1500, 10.1.0.1/24 0 9000 | 10.0.0.2/24 0 1500, 10.1.0.2/24 0 4000", "10.1.0.1 10.1.0.2",
+     "10.1.0.0/24", 4000},
     {"no tunnel, whatever rate it claims",
-     {{"10.8.0.1/24 10000 9000 tunnel", "10.0.0.1/24 1000 1500"},
-      {"10.8.0.2/24 10000 9000 tunnel", "10.0.0.2/24 1000 1500"}},
-     {"10.0.0.1", "10.0.0.2"},
-     "10.0.0.0/24",
-     1500},
+     "10.8.0.1/24 10000 9000 tunnel, 10.0.0.1/24 1000 1500 | "
+     "10.8.0.2/24 10000 9000 tunnel, 10.0.0.2/24 1000 1500",
+     "10.0.0.1 10.0.0.2", "10.0.0.0/24", 1500},
     {"a NIC before what is virtual, as good as its worst",
-     {{"10.8.0.1/24 10000 9000", "10.0.0.1/24 0 1500"}, {"10.8.0.2/24 10000 9000 virtual", "10.0.0.2/24 0 1500"}},
-     {"10.0.0.1", "10.0.0.2"},
-     "10.0.0.0/24",
-     1500},
+     "10.8.0.1/24 10000 9000, 10.0.0.1/24 0 1500 | 10.8.0.2/24 10000 9000 virtual, 10.0.0.2/24 0 1500",
+     "10.0.0.1 10.0.0.2", "10.0.0.0/24", 1500},
     {"virtual before a tunnel, and its rate is not trusted",
-     {{"10.8.0.1/24 10000 9000 tunnel", "10.0.0.1/24 10000 1500 virtual", "10.1.0.1/24 1000 1600 virtual"},
-      {"10.8.0.2/24 10000 9000", "10.0.0.2/24 10000 1500 virtual", "10.1.0.2/24 1000 1600 virtual"}},
-     {"10.1.0.1", "10.1.0.2"},
-     "10.1.0.0/24",
-     1600},
-    {"the default route's",
-     {{"10.0.0.1/24 0 1500", "10.1.0.1/24 0 1500 default"}, {"10.0.0.2/24 0 1500", "10.1.0.2/24 0 1500"}},
-     {"10.1.0.1", "10.1.0.2"},
-     "10.1.0.0/24",
-     1500},
+     "10.8.0.1/24 10000 9000 tunnel, 10.0.0.1/24 10000 1500 virtual, 10.1.0.1/24 1000 1600 virtual | "
+     "10.8.0.2/24 10000 9000, 10.0.0.2/24 10000 1500 virtual, 10.1.0.2/24 1000 1600 virtual",
+     "10.1.0.1 10.1.0.2", "10.1.0.0/24", 1600},
+    {"the default route's", "10.0.0.1/24 0 1500, 10.1.0.1/24 0 1500 default | 10.0.0.2/24 0 1500, 10.1.0.2/24 0 1500",
+     "10.1.0.1 10.1.0.2", "10.1.0.0/24", 1500},
     {"IPv4 before IPv6, in either order",
-     {{"fd77::1/64 0 1500 default", "10.1.0.1/24 0 1500 default"}, {"fd77::2/64 0 1500", "10.1.0.2/24 0 1500"}},
-     {"10.1.0.1", "10.1.0.2"},
-     "10.1.0.0/24",
-     1500},
-    {"IPv6 where it alone is shared",
-     {{"10.0.0.1/24 0 1500", "fd77::1/64 0 1500"}, {"10.1.0.2/24 0 1500", "fd77::2/64 0 1500"}},
-     {"fd77::1", "fd77::2"},
-     "all hosts are in fd77::/64",
-     1500},
-    {"subnets of other lengths are others",
-     {{"fd77::1/64 0 1500"}, {"fd77::2/48 0 1500"}},
-     {"fd77::1", "fd77::2"},
-     "the hosts share no subnet",
-     1500},
+     "fd77::1/64 0 1500 default, 10.1.0.1/24 0 1500 default | fd77::2/64 0 1500, 10.1.0.2/24 0 1500",
+     "10.1.0.1 10.1.0.2", "10.1.0.0/24", 1500},
+    {"IPv6 where it alone is shared", "10.0.0.1/24 0 1500, fd77::1/64 0 1500 | 10.1.0.2/24 0 1500, fd77::2/64 0 1500",
+     "fd77::1 fd77::2", "all hosts are in fd77::/64", 1500},
+    {"subnets of other lengths are others", "fd77::1/64 0 1500 | fd77::2/48 0 1500", "fd77::1 fd77::2",
+     "the hosts share no subnet", 1500},
     {"bridges of containers lead nowhere",
-     {{"172.17.0.1/16 10000 1500", "10.0.0.1/24 0 1500"}, {"172.17.0.1/16 10000 1500", "10.0.0.2/24 0 1500"}},
-     {"10.0.0.1", "10.0.0.2"},
-     "10.0.0.0/24",
-     1500},
+     "172.17.0.1/16 10000 1500, 10.0.0.1/24 0 1500 | 172.17.0.1/16 10000 1500, 10.0.0.2/24 0 1500", "10.0.0.1 10.0.0.2",
+     "10.0.0.0/24", 1500},
     {"routers between",
-     {{"10.0.0.1/24 0 1500", "10.5.0.1/24 0 1500 default"}, {"10.1.0.2/24 0 1500 default"}, {"10.2.0.3/24 0 1500"}},
-     {"10.5.0.1", "10.1.0.2", "10.2.0.3"},
-     "the hosts share no subnet: the address of the default route",
-     1500},
-    {"routers between, and smaller packets there",
-     {{"10.0.0.1/24 0 9000 default"}, {"10.1.0.2/24 0 1500 default"}},
-     {"10.0.0.1", "10.1.0.2"},
-     "the hosts share no subnet",
-     1500},
+     "10.0.0.1/24 0 1500, 10.5.0.1/24 0 1500 default | 10.1.0.2/24 0 1500 default | 10.2.0.3/24 0 1500",
+     "10.5.0.1 10.1.0.2 10.2.0.3", "the hosts share no subnet: the address of the default route", 1500},
+    {"routers between, and smaller packets there", "10.0.0.1/24 0 9000 default | 10.1.0.2/24 0 1500 default",
+     "10.0.0.1 10.1.0.2", "the hosts share no subnet", 1500},
     {"routers between, and IPv4 is not everywhere",
-     {{"10.0.0.1/24 0 1500 default", "fd77:1::1/64 0 1500"}, {"fd77:2::2/64 0 1500"}},
-     {"fd77:1::1", "fd77:2::2"},
-     "the hosts share no subnet",
-     1500},
-    {"a host without an address", {{"10.0.0.1/24 0 1500"}, {NULL}}, {"10.0.0.1", NULL}, "", 0},
-    {"two kinds of IP", {{"10.0.0.1/24 0 1500"}, {"fd77::2/64 0 1500"}}, {"10.0.0.1", NULL}, "", 0},
-    {"nothing but bridges", {{"172.17.0.1/16 0 1500"}, {"172.17.0.1/16 0 1500"}}, {NULL, NULL}, "", 0},
+     "10.0.0.1/24 0 1500 default, fd77:1::1/64 0 1500 | fd77:2::2/64 0 1500", "fd77:1::1 fd77:2::2",
+     "the hosts share no subnet", 1500},
+    {"a host without an address", "10.0.0.1/24 0 1500 |", "10.0.0.1 none", "", 0},
+    {"two kinds of IP", "10.0.0.1/24 0 1500 | fd77::2/64 0 1500", "10.0.0.1 none", "", 0},
+    {"nothing but bridges", "172.17.0.1/16 0 1500 | 172.17.0.1/16 0 1500", "none none", "", 0},
 };
 
-static void offer_read(struct cw_net_offer *offer, const char *const *texts, uint8_t network)
+static void offer_read(struct cw_net_offer *offer, char *texts, uint8_t network)
 {
     memset(offer, 0, sizeof(*offer));
     offer->network[0] = network;
-    for (; offer->count < ADDRESSES_MAX && texts[offer->count] != NULL; offer->count++) {
-        struct cw_net_address *at = &offer->addresses[offer->count];
+    for (char *text = strtok_r(texts, ",", &rest); text != NULL; text = strtok_r(NULL, ",", &rest)) {
+        struct cw_net_address *at = &offer->addresses[offer->count++];
         char ip[CW_IP_TEXT_BYTES], word[16] = "";
         unsigned bits, speed, mtu;
-        assert_true(sscanf(texts[offer->count], "%45[^/]/%u %u %u %15s", ip, &bits, &speed, &mtu, word) >= 4);
+        assert_true(sscanf(text, " %45[^/]/%u %u %u %15s", ip, &bits, &speed, &mtu, word) >= 4);
         assert_true(cw_ip_read(ip, &at->ip));
         at->bits = (uint8_t)(bits + (cw_ip_is_v4(&at->ip) ? CW_IP_V4_BITS : 0));
         at->speed_mbps = speed;
@@ -122,10 +90,9 @@ static void all_choose_by_one_rule(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct row *row = &rows[i];
         struct cw_net_offer offers[HOSTS_MAX];
-        uint32_t count = 0;
-        for (; count < HOSTS_MAX && (row->offers[count][0] != NULL || count < 2); count++) {
-            offer_read(&offers[count], row->offers[count], (uint8_t)(count + 1));
-        }
+        uint32_t count = offers_read(row->offers, offers);
+        char choices[100], *rest = choices;
+        snprintf(choices, sizeof(choices), "%s", row->chosen);
         for (uint32_t own = 0; own < count; own++) {
             struct cw_net_address chosen;
             char why[CW_NET_TEXT_BYTES] = "", ip[CW_IP_TEXT_BYTES] = "none";
@@ -133,7 +100,7 @@ static void all_choose_by_one_rule(void **state)
             if (has) {
                 cw_ip_write(&chosen.ip, ip);
             }
-            const char *wanted = row->chosen[own] != NULL ? row->chosen[own] : "none";
+            const char *wanted = strsep(&rest, " ");
             if (strcmp(ip, wanted) != 0 || strstr(why, row->why) == NULL ||
                 (own == 0 && row->mtu_bytes != 0 && chosen.mtu_bytes != row->mtu_bytes)) {
                 fail_msg("%s: host %u chooses %s (MTU %u), not %s: %s", row->what, own, ip,
@@ -146,13 +113,11 @@ static void all_choose_by_one_rule(void **state)
 /* Ranks that share their interfaces have the same addresses, and these lead to them. */
 static void ranks_of_a_host_share_addresses(void **state)
 {
-    static const char *const texts[2][2] = {{"10.0.0.1/24 0 1500", NULL}, {"10.0.0.2/24 0 1500", NULL}};
-    struct cw_net_offer offers[4];
+    struct cw_net_offer offers[HOSTS_MAX];
     struct cw_net_address chosen;
     char why[CW_NET_TEXT_BYTES];
     for (uint32_t rank = 0; rank < 4; rank++) {
-        offer_read(&offers[rank], texts[rank / 2], (uint8_t)(rank / 2 + 1));
-        offers[rank].count = 1;
+        offers[rank].network[0] = (uint8_t)(rank / 2 + 1);
     }
     for (uint32_t rank = 0; rank < 4; rank++) {
         assert_true(cw_net_choose(offers, 4, rank, &chosen, why));

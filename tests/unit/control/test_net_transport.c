@@ -4,27 +4,34 @@
 #include "dataplane/status.h"
 #include "tests/test.h"
 
+enum {
+    NONE = CW_NET_TRANSPORT_NONE,
+    UDP = CW_NET_TRANSPORT_UDP,
+    NODE = CW_NET_TRANSPORT_NODE,
+    PACKET = CW_NET_TRANSPORT_AF_PACKET
+};
+
 static void texts_are_read(void **state)
 {
     static const struct {
         const char *text;
-        enum cw_net_transport transport;
+        int transport;
         const char *what;
     } rows[] = {
-        {"udp", CW_NET_TRANSPORT_UDP, ""},
-        {"af_packet", CW_NET_TRANSPORT_AF_PACKET, ""},
-        {"af_xdp", CW_NET_TRANSPORT_NONE, "af_xdp"},
-        {"af_packet:eth0", CW_NET_TRANSPORT_AF_PACKET, "eth0"},
-        {"af_packet:", CW_NET_TRANSPORT_AF_PACKET, ""},
-        {"udp:10.1.0.0/16", CW_NET_TRANSPORT_UDP, "10.1.0.0/16"},
-        {"af_packet:10.1.0.7", CW_NET_TRANSPORT_AF_PACKET, "10.1.0.7"},
-        {"udp:eth0:1", CW_NET_TRANSPORT_UDP, "eth0:1"},
-        {"eth0:1", CW_NET_TRANSPORT_NONE, "eth0:1"},
-        {"eth0", CW_NET_TRANSPORT_NONE, "eth0"},
-        {"udp0", CW_NET_TRANSPORT_NONE, "udp0"},
-        {"af_packe", CW_NET_TRANSPORT_NONE, "af_packe"},
-        {"AF_PACKET", CW_NET_TRANSPORT_NONE, "AF_PACKET"},
-        {"", CW_NET_TRANSPORT_NONE, ""},
+        {"udp", UDP, ""},
+        {"af_packet", PACKET, ""},
+        {"af_xdp", NONE, "af_xdp"},
+        {"af_packet:eth0", PACKET, "eth0"},
+        {"af_packet:", PACKET, ""},
+        {"udp:10.1.0.0/16", UDP, "10.1.0.0/16"},
+        {"af_packet:10.1.0.7", PACKET, "10.1.0.7"},
+        {"udp:eth0:1", UDP, "eth0:1"},
+        {"eth0:1", NONE, "eth0:1"},
+        {"eth0", NONE, "eth0"},
+        {"udp0", NONE, "udp0"},
+        {"af_packe", NONE, "af_packe"},
+        {"AF_PACKET", NONE, "AF_PACKET"},
+        {"", NONE, ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const char *what = NULL;
@@ -60,7 +67,7 @@ static void nonsense_is_named(void **state)
     struct cw_net_offer offer;
     setenv("CAUSEWAY_TRANSPORT", "af_packet:127.0.0.0/8", 1);
     assert_int_equal(cw_net_offer_make(&offer, NULL, 0), CW_OK);
-    assert_int_equal(offer.transport, CW_NET_TRANSPORT_AF_PACKET);
+    assert_int_equal(offer.transport, PACKET);
     assert_int_equal(cw_ip_to_v4(&offer.addresses[0].ip), 0x7f000001u);
     unsetenv("CAUSEWAY_TRANSPORT");
 }
@@ -70,26 +77,17 @@ static void ranks_of_a_host_use_one_transport(void **state)
     /* the networks of four ranks, their settings, the transport of rank 0; NONE: an error */
     static const struct {
         uint8_t networks[4], named[4];
-        enum cw_net_transport transport;
+        int transport;
         const char *said;
     } rows[] = {
-        {{1, 1, 2, 2}, {0, 0, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
-        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_NODE, 0, 0}, CW_NET_TRANSPORT_NODE, ""},
-        {{1, 1, 2, 2}, {0, CW_NET_TRANSPORT_AF_PACKET, 0, 0}, CW_NET_TRANSPORT_NONE, "causeway node"},
-        {{1, 1, 2, 2},
-         {CW_NET_TRANSPORT_UDP, 0, CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_NODE},
-         CW_NET_TRANSPORT_UDP,
-         ""},
-        {{1, 1, 2, 2},
-         {CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_UDP, 0, 0},
-         CW_NET_TRANSPORT_NONE,
-         "rank 0 is to use node and rank 1 udp"},
-        {{1, 2, 2, 1}, {0, CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_NODE, 0}, CW_NET_TRANSPORT_UDP, ""},
-        {{1, 2, 2, 2},
-         {CW_NET_TRANSPORT_UDP, CW_NET_TRANSPORT_NODE, CW_NET_TRANSPORT_NODE, 0},
-         CW_NET_TRANSPORT_UDP,
-         ""}, /* the others' */
-        {{1, 1, 2, 2}, {0, 250, 0, 0}, CW_NET_TRANSPORT_UDP, ""},
+        {{1, 1, 2, 2}, {0, 0, 0, 0}, UDP, ""},
+        {{1, 1, 2, 2}, {0, NODE, 0, 0}, NODE, ""},
+        {{1, 1, 2, 2}, {0, PACKET, 0, 0}, NONE, "causeway node"},
+        {{1, 1, 2, 2}, {UDP, 0, NODE, NODE}, UDP, ""},
+        {{1, 1, 2, 2}, {NODE, UDP, 0, 0}, NONE, "rank 0 is to use node and rank 1 udp"},
+        {{1, 2, 2, 1}, {0, UDP, NODE, 0}, UDP, ""},
+        {{1, 2, 2, 2}, {UDP, NODE, NODE, 0}, UDP, ""}, /* the others' */
+        {{1, 1, 2, 2}, {0, 250, 0, 0}, UDP, ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct cw_net_offer offers[4];
@@ -101,7 +99,7 @@ static void ranks_of_a_host_use_one_transport(void **state)
             offers[rank].transport = rows[i].named[rank];
         }
         int status = cw_net_transport_choose(offers, 4, 0, &transport, error, sizeof(error));
-        assert_int_equal(status, rows[i].transport == CW_NET_TRANSPORT_NONE ? CW_ERROR_ARGUMENT : CW_OK);
+        assert_int_equal(status, rows[i].transport == NONE ? CW_ERROR_ARGUMENT : CW_OK);
         assert_int_equal(transport, rows[i].transport);
         assert_non_null(strstr(error, rows[i].said));
     }
