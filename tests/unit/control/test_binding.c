@@ -21,8 +21,8 @@ struct expected {
     const char *machine; /* as hwloc has it; processors are numbered along it */
     const char *allowed;
     struct launch_binding_wish wish;
-    int dedicated[4]; /* of all ranks; -1: none */ /* of each rank; -1: there are none */
-    const char *ranks[4];                          /* processors of each rank */
+    int dedicated[4];     /* of all ranks; -1: none */
+    const char *ranks[4]; /* processors of each rank */
 };
 
 static int first_of(const cpu_set_t *set)
@@ -90,7 +90,7 @@ static void test_dedicated_cores_are_whole_and_apart(void **state)
         /* nothing is wanted */
         {"core:2 pu:1", "0-1", {.word = "core", .dedicated = "off", .count = 2}, {0, 0}, {"0", "1"}},
     };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) - 1; i++) {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         check(&cases[i]);
     }
     struct launch_binding binding;
