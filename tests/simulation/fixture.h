@@ -45,6 +45,25 @@ static inline uint64_t counted(uint32_t node, enum cw_counter counter)
     return simulation_counted(&hosts, node, counter);
 }
 
+/* What a host knows of a peer. */
+static inline struct cw_peer_info peer_info(uint32_t node, uint32_t peer)
+{
+    struct cw_peer_info info;
+    assert_int_equal(cw_peer_query(hosts.list[node].endpoint, peer, &info), CW_OK);
+    return info;
+}
+
+/* The work of a host runs, and so much time passes. */
+static inline void host_run(uint32_t node, uint64_t duration_ns)
+{
+    sim_host_wake(&hosts.list[node]);
+    sim_hosts_run(&hosts, duration_ns);
+}
+
+/* So many operations of a host have ended, and all of them well. */
+#define assert_completed(node, count) \
+    (assert_int_equal(hosts.list[node].completed, (count)), assert_int_equal(hosts.list[node].failed, 0))
+
 /* A message, and a get, of one host to another one. CW_OK, or as cw_message_send and cw_get. */
 static inline int message_post(uint32_t from, uint32_t to, uint64_t bytes)
 {

@@ -123,8 +123,7 @@ static void a_thousand_endpoints(void **state)
     uint64_t active = flow_bytes_most();
     cw_simulator_run_until(hosts.simulator, 2000 * SIMULATION_MS);
     for (uint32_t i = 0; i < HOSTS; i++) {
-        assert_int_equal(hosts.list[i].completed, FLOWS * PUTS_A_FLOW);
-        assert_int_equal(hosts.list[i].failed, 0);
+        assert_completed(i, FLOWS * PUTS_A_FLOW);
         assert_int_equal(hosts.list[i].arrived_puts, FLOWS * PUTS_A_FLOW);
         assert_int_equal(hosts.list[i].down, 0);
     }

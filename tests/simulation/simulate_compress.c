@@ -233,8 +233,7 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
     chunks_await(0, 30);
     host_restart(1);
     assert_int_equal(cw_peer_connect(hosts.list[1].endpoint, sim_hosts_peer(&hosts, 1, 0)), CW_OK);
-    sim_host_wake(&hosts.list[1]);
-    sim_hosts_run(&hosts, 1000000000);
+    host_run(1, 1000000000);
     assert_int_equal(near->down_status, CW_ERROR_PEER_RESTARTED);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 6);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);

@@ -196,8 +196,7 @@ static void two_messages_cannot_share_a_slot(void **state)
     world_open(64);
     add_bare(CW_FRAME_ASK, 1, world.base);
     deliver();
-    sim_host_wake(&hosts.list[TARGET]);
-    sim_hosts_run(&hosts, SIMULATION_MS);
+    host_run(TARGET, SIMULATION_MS);
     uint32_t slot = 0;
     while (world.endpoint->messages.slots[slot].state != CW_SLOT_LENT) {
         slot++;
@@ -274,8 +273,7 @@ static void damaged_chunks_end_the_session(void **state)
         for (uint32_t at = 0; at < 4096; at++) {
             assert_int_equal(memory[at], 0x5a);
         }
-        sim_host_wake(&hosts.list[TARGET]);
-        sim_hosts_run(&hosts, SIMULATION_MS);
+        host_run(TARGET, SIMULATION_MS);
         assert_int_equal(hosts.list[TARGET].down_status, CW_ERROR_DAMAGED);
     }
 }

@@ -35,8 +35,7 @@ static void world_close(void)
 static void converse(void)
 {
     (void)sim_stream_send(&hosts, SENDER, TARGET, 3000, 40, 1000 * SIMULATION_MS);
-    assert_int_equal(hosts.list[SENDER].completed, 40);
-    assert_int_equal(hosts.list[SENDER].failed, 0);
+    assert_completed(SENDER, 40);
     messages_and_gets(TARGET, SENDER, 5);
 }
 

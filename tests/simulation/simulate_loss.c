@@ -24,8 +24,7 @@ static struct outcome measure(double loss, uint64_t seed)
     uint64_t lost_before = link->counters.lost;
     uint64_t again_before = counted(0, CW_COUNTER_RETRANSMITTED);
     uint64_t took_ns = sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUT_COUNT, 10000 * SIMULATION_MS);
-    assert_int_equal(hosts.list[0].completed, PUT_COUNT);
-    assert_int_equal(hosts.list[0].failed, 0);
+    assert_completed(0, PUT_COUNT);
     struct outcome outcome = {
         .goodput_bps = (double)PUT_COUNT * PUT_BYTES * 8 * 1e9 / (double)took_ns,
         .lost = link->counters.lost - lost_before,
@@ -263,14 +262,14 @@ static void by_loss_a_time_out_is_long(void **state)
         cw_simulator_partition(hosts.simulator, 1, true);
         struct sim_stream stream;
         sim_stream_start(&hosts, &stream, 0, 1, 8192, 1);
-        assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &before), CW_OK);
+        before = peer_info(0, stream.peer);
         sim_hosts_run(&hosts, 5 * SIMULATION_MS);
         cw_simulator_partition(hosts.simulator, 1, false);
         uint64_t took_ns = sim_stream_finish(&hosts, 0, 10000 * SIMULATION_MS);
         assert_int_equal(hosts.list[0].completed, 1);
         printf("by %s: %.1f ms\n", congestion == CW_CONGESTION_LOSS ? "loss" : "delay", (double)took_ns / 1e6);
         assert_true((took_ns > 100 * SIMULATION_MS) == (congestion == CW_CONGESTION_LOSS));
-        assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &after), CW_OK);
+        after = peer_info(0, stream.peer);
         assert_true(congestion == CW_CONGESTION_DELAY ||
                     after.congestion_window_bytes <= before.congestion_window_bytes / 2);
     }

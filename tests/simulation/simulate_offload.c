@@ -21,8 +21,7 @@ static void two_hosts(enum cw_simulator_offload out, enum cw_simulator_offload i
 static void send_all(void)
 {
     (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUTS, 2000 * SIMULATION_MS);
-    assert_int_equal(hosts.list[0].completed, PUTS);
-    assert_int_equal(hosts.list[0].failed, 0);
+    assert_completed(0, PUTS);
 }
 
 /* The CRC is left out exactly where both ports do their part, and neither requires it. */
@@ -237,12 +236,11 @@ static void silence_puts_rules_away(void **state)
 
 static uint64_t round_trip(enum cw_simulator_offload how, uint64_t *lies, bool *is_on)
 {
-    struct cw_peer_info info;
     struct sim_hosts_config config = sim_hosts_config_of(2);
     config.node.processing_delay_ns = 200 * SIMULATION_US; /* as a process that sleeps */
     one_offload(CW_OFFLOAD_ARRIVAL, how, &config);
     send_all();
-    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &info), CW_OK);
+    struct cw_peer_info info = peer_info(0, 0);
     *lies = counted(0, CW_COUNTER_ARRIVAL_LIES);
     *is_on = hosts.list[0].port->info.arrivals;
     return info.round_trip_min_ns;

@@ -47,8 +47,7 @@ static uint64_t too_long(void)
 static void send(void)
 {
     (void)sim_stream_send(&hosts, 0, 1, PUT_BYTES, PUTS, 60000 * SIMULATION_MS);
-    assert_int_equal(hosts.list[0].completed, PUTS);
-    assert_int_equal(hosts.list[0].failed, 0);
+    assert_completed(0, PUTS);
 }
 
 static void the_largest_is_found(void **state)

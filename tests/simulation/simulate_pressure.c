@@ -35,8 +35,7 @@ static void a_full_event_queue_stops_senders_and_loses_nothing(void **state)
         cw_simulator_run_until(hosts.simulator, 9000 * SIMULATION_MS);
         assert_int_equal(hosts.list[2].arrived_puts, 3000);
         for (uint32_t from = 0; from < 2; from++) {
-            assert_int_equal(hosts.list[from].completed, 1500);
-            assert_int_equal(hosts.list[from].failed, 0);
+            assert_completed(from, 1500);
         }
     }
 }
@@ -97,8 +96,7 @@ static void few_slots_serve_many_senders(void **state)
                (int)least, (int)most);
         assert_int_equal(hosts.list[SENDERS].arrived_messages, SENDERS * MESSAGES);
         for (uint32_t i = 0; i < SENDERS; i++) {
-            assert_int_equal(hosts.list[i].completed, MESSAGES);
-            assert_int_equal(hosts.list[i].failed, 0);
+            assert_completed(i, MESSAGES);
         }
         assert_true(least > MESSAGES / 8); /* nobody starves */
     }

@@ -76,9 +76,8 @@ static void try_policies(enum policy a, enum policy b)
     uint64_t took_ns = sim_stream_finish(&hosts, 0, 5000 * SIMULATION_MS);
     bool wanted = a >= TOLD || b >= TOLD;
     bool possible = a != OFF && b != OFF;
-    struct cw_peer_info info;
     assert_int_equal(hosts.list[0].completed, WORK);
-    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &info), CW_OK);
+    struct cw_peer_info info = peer_info(0, stream.peer);
     if (wanted && !possible) {
         assert_int_equal(hosts.list[0].failed, hosts.list[0].completed);
         assert_int_equal(hosts.list[1].arrived_puts, 0);
@@ -113,21 +112,19 @@ static void order_late(bool asks_sealed)
     bool is_late = false;
     for (uint32_t told = 0; told < MICROSECONDS_MAX && !is_late; told += 5) {
         struct sim_stream stream;
-        struct cw_peer_info info;
         two_hosts(CW_ENCRYPTION_ASKED);
         uint32_t back = sim_hosts_peer(&hosts, 1, 0);
         sim_stream_start(&hosts, &stream, 0, 1, 5000, WORK);
         assert_int_equal(cw_peer_encrypt(hosts.list[0].endpoint, stream.peer, asks_sealed), CW_OK);
         sim_hosts_run(&hosts, told * 1000ull);
-        assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
+        struct cw_peer_info info = peer_info(1, back);
         is_late = info.state == CW_PEER_ESTABLISHED;
         asked += info.state == CW_PEER_CLOSED && cw_endpoint_flow(hosts.list[1].endpoint, back)->session.next != 0;
         bool works = asks_sealed || info.state == CW_PEER_CLOSED;
         assert_int_equal(cw_peer_encrypt(hosts.list[1].endpoint, back, true), works ? CW_OK : CW_ERROR_BUSY);
         (void)sim_stream_finish(&hosts, 0, 2000 * SIMULATION_MS);
-        assert_int_equal(hosts.list[0].completed, WORK);
-        assert_int_equal(hosts.list[0].failed, 0);
-        assert_int_equal(cw_peer_query(hosts.list[1].endpoint, back, &info), CW_OK);
+        assert_completed(0, WORK);
+        info = peer_info(1, back);
         assert_int_equal(info.encrypted, works);
     }
     assert_true(is_late && asked > 0); /* all times of set-up have been tried */
@@ -147,8 +144,7 @@ static void refusal_is_told(void **state)
     uint32_t peer = sim_hosts_peer(&hosts, 0, 1);
     assert_int_equal(cw_peer_connect(hosts.list[0].endpoint, peer), CW_OK);
     hosts.list[0].holds_events = true;
-    sim_host_wake(&hosts.list[0]);
-    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
+    host_run(0, 10 * SIMULATION_MS);
     struct cw_event event = {0};
     assert_int_equal(cw_endpoint_events(hosts.list[0].endpoint, &event, 1), 1);
     assert_int_equal(event.kind, CW_EVENT_PEER_DOWN);

@@ -110,16 +110,14 @@ static void a_restarted_peer_is_a_new_one(void **state)
 {
     hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
     converse();
-    struct cw_peer_info before;
-    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &before), CW_OK);
+    struct cw_peer_info before = peer_info(0, 0);
     uint64_t old_token = hosts.list[1].token;
     host_restart(1);
     /* the new one speaks, and so the other finds out at once, and not by the failure bound */
     (void)sim_stream_send(&hosts, 1, 0, 100, 1, 1000 * SIMULATION_MS);
     assert_int_equal(hosts.list[1].completed, 1);
     converse();
-    struct cw_peer_info after;
-    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &after), CW_OK);
+    struct cw_peer_info after = peer_info(0, 0);
     assert_true(before.incarnation != after.incarnation);
     assert_int_equal(after.state, CW_PEER_ESTABLISHED);
     assert_int_equal(hosts.list[0].down, 1);
@@ -128,8 +126,7 @@ static void a_restarted_peer_is_a_new_one(void **state)
         .peer = 0, .region = old_token, .source = {.contiguous = {.data = hosts.list[0].memory, .bytes = 10}}};
     uint64_t failed = hosts.list[0].failed;
     assert_int_equal(cw_put(hosts.list[0].endpoint, &put), CW_OK);
-    sim_host_wake(&hosts.list[0]);
-    sim_hosts_run(&hosts, 10 * SIMULATION_MS);
+    host_run(0, 10 * SIMULATION_MS);
     assert_int_equal(hosts.list[0].failed, failed + 1);
 }
 
@@ -173,8 +170,7 @@ static void a_peer_that_was_never_there_is_told_once(void **state)
             int status = is_asked != 0 ? cw_peer_check(hosts.list[0].endpoint, peer)
                                        : cw_peer_connect(hosts.list[0].endpoint, peer);
             assert_int_equal(status, second == 0 ? CW_OK : CW_ERROR_PEER_FAILED);
-            sim_host_wake(&hosts.list[0]);
-            sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
+            host_run(0, 1000 * SIMULATION_MS);
             assert_int_equal(hosts.list[0].down, 1);
         }
         assert_true(hosts.list[0].down_ns >= 400 * SIMULATION_MS && hosts.list[0].down_ns <= 660 * SIMULATION_MS);
@@ -252,8 +248,7 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
         hosts.list[i].work = answer;
         hosts.list[i].context = &answering[i];
     }
-    sim_host_wake(&hosts.list[0]);
-    sim_hosts_run(&hosts, 1000 * SIMULATION_MS);
+    host_run(0, 1000 * SIMULATION_MS);
     for (uint32_t i = 0; i < 2; i++) {
         uint64_t packets = counted(i, CW_COUNTER_PACKETS_OUT);
         assert_int_equal(hosts.list[i].arrived_messages, TRIPS);

@@ -31,8 +31,7 @@ static uint64_t run_long(uint64_t seconds, double *goodput_bps)
         if (tenth == 10 * seconds - 40) {
             bytes_before = hosts.list[1].arrived_bytes;
         }
-        struct cw_peer_info info;
-        assert_int_equal(cw_peer_query(hosts.list[0].endpoint, stream.peer, &info), CW_OK);
+        struct cw_peer_info info = peer_info(0, stream.peer);
         uint64_t packets = info.packets_unacknowledged;
         most = packets > most ? packets : most;
     }
@@ -139,8 +138,7 @@ static void timestamps_wrap(void **state)
         assert_true(took_ns < SIMULATION_MS || i == 0);
         cw_simulator_run_until(hosts.simulator, (i + 1) * 500 * SIMULATION_MS);
     }
-    struct cw_peer_info info;
-    assert_int_equal(cw_peer_query(hosts.list[0].endpoint, 0, &info), CW_OK);
+    struct cw_peer_info info = peer_info(0, 0);
     assert_true(info.round_trip_ns > 40000 && info.round_trip_ns < 100000);
     assert_int_equal(counted(0, CW_COUNTER_RETRANSMITTED), 0);
 }
