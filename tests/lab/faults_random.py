@@ -13,14 +13,11 @@ import sys
 import threading
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
+from across import CAUSEWAY, KEEP, programs
 from expectation import HANG_S, JOB_HANG, exit_code, expect
-from hosts import Lab, skip_without_hosts
+from hosts import Lab
 
-skip_without_hosts()
-
-build = os.path.abspath(sys.argv[1])
-CAUSEWAY, NARROW = "/tmp/build/causeway", f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+NARROW = programs[0]
 HOSTS, RANKS, TIMEOUT_S, SOCKET = 3, 4, 4, "/tmp/node.socket"
 NETS = ("udp", "node")
 ROLES = {"rank": NARROW, "agent": f"{CAUSEWAY} agent", "launcher": f"{CAUSEWAY} run", "node": f"{CAUSEWAY} node"}
@@ -156,7 +153,7 @@ def main():
     chosen = os.environ.get("CW_TEST_SEED", "".join(sys.argv[3:]))
     count = int(os.environ.get("CW_TEST_FAULTS", "300"))
     for seed in map(int, chosen.split(",")) if chosen else range(1, count + 1):
-        with Lab(HOSTS, keep=[f"{build}:build"]) as lab:
+        with Lab(HOSTS, keep=KEEP) as lab:
             one(lab, seed)
     return exit_code()
 

@@ -9,32 +9,19 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, expect
-from hosts import Lab, skip_without_hosts
+import across
+from across import CAUSEWAY, KEEP, run
+from expectation import HANG_S, expect
+from hosts import Lab
 
-skip_without_hosts()
-
-build = os.path.abspath(sys.argv[1])
-CAUSEWAY = "/tmp/build/causeway"
 LAYOUTS = ["h0:2,h1:2", "h0:2,h1,h2:2", "h1:3,h2 --map-by node"]
 
 
 # most kernels of apps/kernels want their problem class
-programs = [[f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}",
-             *(["S"] if "kernels" in each and os.path.basename(each) != "dsm" else [])] for each in sys.argv[2:]]
+programs = [[each, *(["S"] if "kernels" in each and os.path.basename(each) != "dsm" else [])] for each in across.programs]
 kernel = next(each for each in programs if os.path.basename(each[0]) == "is")
-
-
-def run(lab, options, command, environment=None):
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, *options.split(), *command]
-    process = lab.start("h0", words, environment=environment)
-    out, err = process.communicate()
-    left = lab.left(HANG_S)
-    expect(not left, f"{options} {command[0]}: nothing is left: {left}")
-    return process.returncode, out, err
 
 
 def well(lab, options, command, environment=None, err=""):
@@ -96,7 +83,7 @@ def doctor_run(lab):
 def main():
     with tempfile.TemporaryDirectory() as shared:
         os.chmod(shared, 0o777)
-        keep = [f"{build}:build", f"{shared}:shared"]
+        keep = [*KEEP, f"{shared}:shared"]
         with Lab(3, user="nobody", keep=keep) as lab:
             suite_run(lab, LAYOUTS)
             if os.environ.get("CW_TEST_LAB") == "all":

@@ -2,19 +2,13 @@
 """narrow_usage.py BUILD NARROW : paths between the hosts of a laboratory (hosts.py) that take shorter packets than the
 interfaces at their ends, from the start or from some time on. Results are right, or all ranks get an error that says why; no job
 hangs. NARROW: tests/mpi/errors/narrow.c."""
-import os
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../mpi"))
-from expectation import HANG_S, JOB_HANG, expect
-from hosts import Lab, skip_without_hosts
+from across import KEEP, nothing_left, programs, start
+from expectation import HANG_S, expect
+from hosts import Lab
 
-skip_without_hosts()
-
-build = os.path.abspath(sys.argv[1])
-CAUSEWAY, NARROW = "/tmp/build/causeway", f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
 RANKS = 3
 RULE = "add table inet t; add chain inet t c { type filter hook input priority 0; }; add rule inet t c meta length > 1300 drop"
 
@@ -34,14 +28,12 @@ def mtu_set(lab, mtu):
 
 
 def run(lab, mode, seed, change):
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--hosts", ",".join(lab.names), NARROW, mode, str(seed)]
-    process = lab.start("h0", words, stdin=subprocess.PIPE)
+    process = start(lab, ["--hosts", ",".join(lab.names)], [*programs, mode, str(seed)], stdin=subprocess.PIPE)
     first = process.stdout.readline()
     if change is not None and first == "ready\n":
         change(lab)
     out, err = process.communicate("go on\n", timeout=HANG_S)
-    left = lab.left(HANG_S)
-    expect(not left, f"{mode} {seed}: nothing is left: {left}")
+    nothing_left(lab, f"{mode} {seed}")
     return process.returncode, first + out, err
 
 
@@ -59,7 +51,7 @@ def told(lab, what, seed, change):
     expect(not errors or "passes small packets" in err, f"{what}: {seed}: a line says why: {out[-900:]} {err[-1500:]}")
 
 
-with Lab(RANKS, keep=[f"{build}:build"]) as lab:
+with Lab(RANKS, keep=KEEP) as lab:
     rule_add(lab)
     works(lab, "narrow from the start", "random")
     rule_delete(lab)

@@ -2,32 +2,22 @@
 """reach_usage.py BUILD PROGRAM BROADCASTS : what a user is told when hosts of a laboratory (hosts.py) do not reach
 each other as they should: firewalls, wrong subnets, narrow paths, other keys. PROGRAM: an MPI program that ends well;
 BROADCASTS: one that broadcasts."""
-import os
 import re
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from expectation import HANG_S, JOB_HANG, expect
-from hosts import Lab, skip_without_hosts
+import across
+from across import KEEP, programs
+from expectation import expect
+from hosts import Lab
 
-skip_without_hosts()
-
-build = os.path.abspath(sys.argv[1])
-CAUSEWAY = "/tmp/build/causeway"
-PROGRAMS = [f"/tmp/build/{os.path.relpath(os.path.abspath(each), build)}" for each in sys.argv[2:]]
-PROGRAM = PROGRAMS[0]
-KEEP = [f"{build}:build"]
+PROGRAM = programs[0]
 FILTER = "add table inet t; add chain inet t c {{ type filter hook {hook} priority 0; }}; add rule inet t c {rule}"
 
 
 def run(lab, options="", command=(PROGRAM, "S"), environment=None):
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--hosts", ",".join(lab.names), *options.split(), *command]
-    process = lab.start(lab.names[0], words, environment=environment)
-    said = process.communicate()[1]
-    left = lab.left(HANG_S)
-    expect(not left, f"{options}: nothing is left: {left}")
-    return process.returncode, said
+    code, _, said = across.run(lab, f"--hosts {','.join(lab.names)} {options}", command, environment)
+    return code, said
 
 
 def fails(lab, what, line, options="", environment=None):
@@ -98,7 +88,7 @@ def narrow(lab):
     subprocess.run([*narrowed, "1400"], check=True)
     said = r"causeway: rank 0: packets to h1 arrive up to 1396 bytes, and not up to 1500 as the interfaces take them"
     works(lab, "a path that is narrower", said)
-    code, err = run(lab, "-x CAUSEWAY_ALGORITHM=bcast=multicast", [PROGRAMS[1]])  # as large as all paths take them
+    code, err = run(lab, "-x CAUSEWAY_ALGORITHM=bcast=multicast", [programs[1]])  # as large as all paths take them
     expect(code == 0, f"multicast over a path that is narrower: exit code {code}: {err[-1500:]}")
     subprocess.run([*narrowed, "1500"], check=True)
 

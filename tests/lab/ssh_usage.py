@@ -1,20 +1,16 @@
 #!/usr/bin/env python3
 """ssh_usage.py BUILD PROGRAM : a job across two hosts of a laboratory (hosts.py) by a real SSH server and client; and what
 a user is told where that does not let him in, is not there, or ends. PROGRAM: an MPI program that ends well."""
-import os
 import re
 import subprocess
-import sys
 import tempfile
 
-from expectation import HANG_S, JOB_HANG, expect, wait_until
-from hosts import Lab, skip_without_hosts
+import across
+from across import KEEP, nothing_left
+from expectation import expect, wait_until
+from hosts import Lab
 
-skip_without_hosts()
-
-build = os.path.abspath(sys.argv[1])
-CAUSEWAY = "/tmp/build/causeway"
-PROGRAM = f"/tmp/build/{os.path.relpath(os.path.abspath(sys.argv[2]), build)}"
+PROGRAM = across.programs[0]
 SSH = "/usr/bin/ssh -i /tmp/keys/{key} -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
 
 
@@ -31,8 +27,8 @@ def server_start(lab, name):
 
 
 def start(lab, command, key="good", options=()):
-    words = [CAUSEWAY, "run", "--timeout", JOB_HANG, "--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options, *command]
-    return lab.start("h0", words, environment={"HOME": "/root"})
+    words = ["--launcher", SSH.format(key=key), "--hosts", "h0:2,h1:2", *options]
+    return across.start(lab, words, command, environment={"HOME": "/root"})
 
 
 def fails(process, what, line):
@@ -47,7 +43,7 @@ def main():
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{keys}/{key}"], check=True)
         subprocess.run(["dropbearkey", "-t", "ed25519", "-f", f"{keys}/host"], check=True, stdout=subprocess.DEVNULL,
                        stderr=subprocess.DEVNULL)
-        with Lab(2, keep=[f"{build}:build", f"{keys}:keys"]) as lab:
+        with Lab(2, keep=[*KEEP, f"{keys}:keys"]) as lab:
             fails(start(lab, [PROGRAM, "S"]), "nobody listens", r"host h1: .*Connection refused")
             servers = [server_start(lab, name) for name in lab.names]
             process = start(lab, [PROGRAM, "S"])
@@ -66,8 +62,7 @@ def main():
                 lab.kill(server)
             subprocess.run([*lab.enter("h1"), "pkill", "-9", "dropbear"], check=False)
             fails(process, "connections end", r"host h1: its agent is gone")
-            left = lab.left(HANG_S)
-            expect(not left, f"nothing is left: {left}")
+            nothing_left(lab, "connections end")
 
 
 if __name__ == "__main__":
