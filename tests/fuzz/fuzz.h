@@ -37,7 +37,6 @@ static inline uint64_t fuzz_below(struct fuzz_input *input, uint64_t below)
     return value % below;
 }
 
-/* True in `percent` of 100 cases. */
 static inline bool fuzz_chance(struct fuzz_input *input, uint32_t percent)
 {
     return fuzz_below(input, 256) < percent * 256 / 100;

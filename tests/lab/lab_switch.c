@@ -2,11 +2,9 @@
  *
  * Nothing is timed. A frame is known to have arrived, or to be lost, once a later frame on the same way has: the fence,
  * which is repeated until it is seen. */
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 

@@ -1,6 +1,5 @@
 /* Multicast packets made by hand: by a member with the keys, by an earlier job, by a process outside the group.
  * (tests/fuzz/fuzz_mcast.c searches for more of them at random.) */
-#include "dataplane/codec/codec.h"
 #include "mcast/state.h"
 #include "tests/simulation/mcast_fixture.h"
 

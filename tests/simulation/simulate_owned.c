@@ -5,7 +5,6 @@
 
 #include "dataplane/flow/extension.h"
 #include "dataplane/flow/owned.h"
-#include "dataplane/limits.h"
 #include "dataplane/state/endpoint.h"
 #include "tests/unit/dataplane/neighbour_frames.h"
 

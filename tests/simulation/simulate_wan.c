@@ -2,8 +2,6 @@
  * share it and follow it when it changes. */
 #include "tests/simulation/fixture.h"
 
-#include <math.h>
-
 #include "dataplane/congestion/bandwidth.h"
 #include "dataplane/state/endpoint.h"
 

@@ -210,7 +210,6 @@ static void test_algorithm(MPI_Comm from, const char *name, int is_thorough)
     MPI_Comm_free(&comm);
 }
 
-/* A hint that does not fit has no effect on the call. */
 static void hints_that_do_not_fit_are_passed_over(void)
 {
     const char *const words[] = {"alltoallv=bruck", "alltoallv=switches", "alltoallv", "alltoall=greedy"};

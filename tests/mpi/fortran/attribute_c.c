@@ -1,6 +1,5 @@
 /* C's half of attribute.f90: C's view of attributes, handles and statuses that come from Fortran. */
 #include <mpi.h>
-#include <stdint.h>
 
 static int own;
 static int copy_calls;

@@ -2,7 +2,6 @@
  * and at most as many as there is room for. A wake-up that is lost hangs the test. */
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 
 #include "apps/node/handoff.h"
 #include "tests/test.h"

@@ -339,7 +339,6 @@ static void test_sent_is_enough(void **state)
     bench_end(bench);
 }
 
-/* One poll does a bounded amount of work: so many ops. */
 static void test_work_of_a_poll_is_bounded(void **state)
 {
     enum { COPIES = 10000, STARTS_MAX = 4096 };

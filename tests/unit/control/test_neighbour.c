@@ -1,7 +1,6 @@
 /* Neighbours: entries of the kernel's table, ARP replies and advertisements, truncated and altered at any place;
  * reserved ports. */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/neighbour.h>
 #include <sys/socket.h>
 
@@ -92,7 +91,6 @@ static void broken_tables_do_no_harm(void **state)
     }
 }
 
-/* No frame that ends too early is an answer. */
 static void cuts_are_no_answers(const uint8_t *frame, size_t bytes)
 {
     struct cw_ip ip;

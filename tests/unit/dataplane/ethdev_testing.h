@@ -25,7 +25,6 @@ static inline void check(bool condition, const char *text, const char *file, int
     }
 }
 
-/* Ends the case as skipped. */
 _Noreturn static inline void case_skip(const char *reason)
 {
     printf("skipped: machine: %s\n", reason);
@@ -184,7 +183,6 @@ static inline void memif_clean(const struct memif *memif)
     unlink(memif->bell);
 }
 
-/* Runs a case with a memif, or the two sides of one. */
 static inline void memif_run(case_function *function, uint32_t mtu_bytes)
 {
     struct memif memif = memif_of(mtu_bytes, false);

@@ -1,6 +1,5 @@
 /* Doorbell: attaching, refusing foreign files, and that no ring is lost. */
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/file.h>

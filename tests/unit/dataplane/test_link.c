@@ -14,7 +14,6 @@ static void link_open(struct cw_link_config config)
     cw_link_init(&line, &config, 1);
 }
 
-/* Offers a frame of `bytes`, and expects its fate. */
 static void offer(uint64_t now_ns, uint32_t bytes, enum cw_link_fate fate)
 {
     cw_link_offer(&line, now_ns, bytes, &verdict);

@@ -331,7 +331,6 @@ static void check_posters(uint32_t lose_one_in)
     hosts_close();
 }
 
-/* Two applications wait in their event loops while other threads post for them. */
 static void test_many_threads_post_to_waiting_applications(void **state)
 {
     check_posters(0);

@@ -2,7 +2,6 @@
  * wake, groups; and a client that writes nonsense. */
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
