@@ -19,11 +19,11 @@ static void hosts_begin(uint64_t rate_bps, double loss)
     }
 }
 
-static void compress(uint32_t node, enum cw_compression_mode mode, float byte_ns)
+static void compress(uint32_t node, enum cw_compression_mode mode)
 {
     struct cw_compression compression = {.mode = mode};
     for (enum cw_codec codec = CW_CODEC_RUN; codec < CW_CODECS; codec++) {
-        compression.speeds[codec] = (struct cw_codec_speed){.fill_ns = byte_ns / 2, .expand_ns = byte_ns / 2};
+        compression.speeds[codec] = (struct cw_codec_speed){.fill_ns = 0.5f, .expand_ns = 0.5f};
     }
     assert_int_equal(cw_endpoint_compress(hosts.list[node].endpoint, &compression), CW_OK);
 }
@@ -66,8 +66,8 @@ static void chunks_await(uint32_t from, uint64_t count)
     }
 }
 
-/* Virtual nanoseconds that `count` puts of all the memory take. */
-static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uint32_t count)
+/* Virtual nanoseconds that `count` puts of all the memory of host 0 to host 1 take. */
+static uint64_t put_all(enum cw_element element, uint32_t count)
 {
     struct sim_host *near = &hosts.list[from];
     struct sim_host *far = &hosts.list[to];
@@ -76,7 +76,7 @@ static uint64_t put_all(uint32_t from, uint32_t to, enum cw_element element, uin
         uint64_t before = far->arrived_puts;
         uint64_t completed = near->completed; /* data that may not be there must not be overlapped */
         memset(far->memory, 0xee, PUT_BYTES);
-        put_post(from, to, element);
+        put_post(0, 1, element);
         for (uint32_t step = 0; far->arrived_puts == before || near->completed == completed; step++) {
             assert_true(step < 1000000);
             sim_hosts_run(&hosts, 100000);
@@ -101,10 +101,10 @@ static void a_slow_link_is_sooner(void **state)
     for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
         hosts_begin(100000000, losses[i]);
         fill(hosts.list[0].memory, 28);
-        uint64_t plain_ns = put_all(0, 1, CW_ELEMENT_DOUBLE, 3);
-        compress(0, CW_COMPRESSION_AUTO, 1);
-        (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
-        uint64_t packed_ns = put_all(0, 1, CW_ELEMENT_DOUBLE, 3);
+        uint64_t plain_ns = put_all(CW_ELEMENT_DOUBLE, 3);
+        compress(0, CW_COMPRESSION_AUTO);
+        (void)put_all(CW_ELEMENT_DOUBLE, 1);
+        uint64_t packed_ns = put_all(CW_ELEMENT_DOUBLE, 3);
         struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_DOUBLE);
         double gain = (double)plain_ns / (double)packed_ns;
         print_message("rate %.2f, sooner by %.2f, link %.1f ns a byte\n", report.rate, gain, report.link_ns);
@@ -119,8 +119,8 @@ static void a_fast_link_is_left_alone(void **state)
 {
     hosts_begin(10000000000, 0);
     fill(hosts.list[0].memory, 28);
-    compress(0, CW_COMPRESSION_AUTO, 1);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 4);
+    compress(0, CW_COMPRESSION_AUTO);
+    (void)put_all(CW_ELEMENT_DOUBLE, 4);
     struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_DOUBLE);
     assert_false(report.is_on);
     assert_int_equal(report.samples, 0);
@@ -134,8 +134,8 @@ static void random_data_is_left_alone(void **state)
 {
     hosts_begin(100000000, 0);
     scramble(0);
-    compress(0, CW_COMPRESSION_AUTO, 1);
-    (void)put_all(0, 1, CW_ELEMENT_BYTES, 16);
+    compress(0, CW_COMPRESSION_AUTO);
+    (void)put_all(CW_ELEMENT_BYTES, 16);
     struct cw_compression_report report = report_of(0, 1, CW_ELEMENT_BYTES);
     assert_false(report.is_on);
     assert_in_range(report.samples, 1, 5);
@@ -148,13 +148,13 @@ static void data_that_changes_is_noticed(void **state)
     hosts_begin(100000000, 0);
     compress(0, CW_COMPRESSION_AUTO, 1);
     fill(hosts.list[0].memory, 20);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 2);
+    (void)put_all(CW_ELEMENT_DOUBLE, 2);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
     scramble(0);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
     assert_false(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
     fill(hosts.list[0].memory, 20);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 8);
+    (void)put_all(CW_ELEMENT_DOUBLE, 8);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
 }
 
@@ -178,8 +178,8 @@ static void plain_data_is_left_alone(void **state)
 {
     hosts_begin(100000000, 0);
     fill(hosts.list[0].memory, 20);
-    compress(0, CW_COMPRESSION_ON, 1);
-    (void)put_all(0, 1, CW_ELEMENT_PLAIN, 1);
+    compress(0, CW_COMPRESSION_ON);
+    (void)put_all(CW_ELEMENT_PLAIN, 1);
     assert_int_equal(counted(0, CW_COUNTER_CHUNKS_OUT), 0);
     (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
     assert_true(counted(0, CW_COUNTER_CHUNKS_OUT) > 1000);
@@ -235,7 +235,7 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
     assert_int_equal(cw_peer_connect(hosts.list[1].endpoint, sim_hosts_peer(&hosts, 1, 0)), CW_OK);
     host_run(1, 1000000000);
     assert_int_equal(near->down_status, CW_ERROR_PEER_RESTARTED);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 6);
+    (void)put_all(CW_ELEMENT_DOUBLE, 6);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
 }
 

@@ -12,9 +12,9 @@ static int rank, size;
 static int data[4096];
 static char large[1 << 20];
 
-static void send_to(int to, int tag)
+static void send_first(int tag)
 {
-    MPI_Send(data, 1, MPI_INT, to, tag, MPI_COMM_WORLD);
+    MPI_Send(data, 1, MPI_INT, 0, tag, MPI_COMM_WORLD);
 }
 
 static void receive_from(int from, int tag)
@@ -23,9 +23,9 @@ static void receive_from(int from, int tag)
 }
 
 /* Enough that communicators on one host have their shared memory. */
-static void barriers(int count)
+static void barriers(void)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < 5; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
@@ -67,8 +67,8 @@ static void circle(void)
 static void wrong_tag(void)
 {
     if (rank == 1) {
-        send_to(0, 5);
-        send_to(0, 6);
+        send_first(5);
+        send_first(6);
     } else if (rank == 0) {
         receive_from(1, 7);
     }
@@ -78,7 +78,7 @@ static void wrong_tag_probed(void)
 {
     MPI_Status status;
     if (rank == 1) {
-        send_to(0, 5);
+        send_first(5);
     } else if (rank == 0) {
         MPI_Probe(1, 7, MPI_COMM_WORLD, &status);
     }
@@ -86,7 +86,7 @@ static void wrong_tag_probed(void)
 
 static void barrier_skipped(void)
 {
-    barriers(5);
+    barriers();
     if (rank == size - 1) {
         receive_from(0, 7);
     } else {
@@ -108,7 +108,7 @@ static void barrier_skipped_river(void)
 
 static void computes(void)
 {
-    barriers(5);
+    barriers();
     if (rank == 1) {
         compute_for_ever();
     }
@@ -119,7 +119,7 @@ static void tests_for_ever(void)
 {
     MPI_Request request;
     int flag = 0;
-    barriers(5);
+    barriers();
     if (rank == 1) {
         MPI_Irecv(data, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &request);
         while (!flag) {
@@ -131,7 +131,7 @@ static void tests_for_ever(void)
 
 static void stopped(void)
 {
-    barriers(5);
+    barriers();
     if (rank == 1) {
         raise(SIGSTOP);
     }
@@ -147,8 +147,8 @@ static void one_of_all(void)
         }
         MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     } else if (rank == 1) {
-        send_to(0, 20);
-        send_to(0, 22);
+        send_first(20);
+        send_first(22);
     }
 }
 
@@ -175,7 +175,7 @@ static void never_init_rank(void)
 
 static void different_calls(void)
 {
-    barriers(5);
+    barriers();
     if (rank == 1) {
         MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD);
     } else {
@@ -185,21 +185,21 @@ static void different_calls(void)
 
 static void different_roots(void)
 {
-    barriers(5);
+    barriers();
     MPI_Bcast(data, 4, MPI_INT, rank == 1 ? 1 : 0, MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void different_counts(void)
 {
-    barriers(5);
+    barriers();
     MPI_Allreduce(data, data + 64, rank == 1 ? 5 : 4, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 /* Rank 0 is not the root of its reduction and continues at once; rank 1 waits for it as the root of a broadcast. */
 static void root_has_gone_on(void)
 {
-    barriers(5);
+    barriers();
     if (rank == 0) {
         MPI_Reduce(data, data + 4, 4, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -212,7 +212,7 @@ static void root_has_gone_on(void)
 /* Rank 0 sends without a receive, waits for no rank, and is in a later call when the others wait for it. */
 static void sender_has_gone_on(void)
 {
-    barriers(5);
+    barriers();
     if (rank == 0) {
         MPI_Bcast(data, 4, MPI_INT, 0, MPI_COMM_WORLD);
     }
@@ -229,7 +229,7 @@ static void long_gather(void)
     char *guarded = calloc(8, MORE);
     char *given = malloc(MORE);
     memset(given, 1, MORE);
-    barriers(5);
+    barriers();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     int code = MPI_Gather(given, rank == 1 ? MORE : ROOM, MPI_CHAR, guarded, ROOM, MPI_CHAR, 0, MPI_COMM_WORLD);
     for (int i = 3 * ROOM; i < 8 * MORE && rank == 0; i++) {

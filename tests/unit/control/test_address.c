@@ -13,12 +13,12 @@
 
 enum { ROOM = 8 };
 
-static void address_add(struct answer *answer, const char *text, uint32_t interface, uint32_t flags)
+static void address_add(struct answer *answer, const char *text, uint32_t flags)
 {
     const struct cw_ip ip = ip_of(text);
     uint16_t bytes = cw_ip_is_v4(&ip) ? 4 : 16;
     const struct ifaddrmsg message = {
-        .ifa_family = bytes == 4 ? AF_INET : AF_INET6, .ifa_index = interface, .ifa_flags = (uint8_t)flags};
+        .ifa_family = bytes == 4 ? AF_INET : AF_INET6, .ifa_index = 2, .ifa_flags = (uint8_t)flags};
     message_add(answer, RTM_NEWADDR, &message, sizeof(message));
     attribute_add(answer, bytes == 4 ? IFA_LOCAL : IFA_ADDRESS, ip.bytes + 16 - bytes, bytes);
     attribute_add(answer, IFA_FLAGS, &flags, sizeof(flags));
@@ -27,13 +27,13 @@ static void address_add(struct answer *answer, const char *text, uint32_t interf
 static void answer_make(struct answer *answer)
 {
     *answer = (struct answer){.length = 0};
-    address_add(answer, "10.0.0.1", 2, IFA_F_PERMANENT);
-    address_add(answer, "10.0.0.2", 2, IFA_F_PERMANENT | IFA_F_DEPRECATED);
-    address_add(answer, "fd77::1", 2, IFA_F_PERMANENT);
-    address_add(answer, "fd77::2", 2, IFA_F_TENTATIVE);
-    address_add(answer, "fd77::3", 2, IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
-    address_add(answer, "fd77::4", 2, IFA_F_TENTATIVE | IFA_F_DADFAILED);
-    address_add(answer, "fd77::5", 2, IFA_F_DEPRECATED);
+    address_add(answer, "10.0.0.1", IFA_F_PERMANENT);
+    address_add(answer, "10.0.0.2", IFA_F_PERMANENT | IFA_F_DEPRECATED);
+    address_add(answer, "fd77::1", IFA_F_PERMANENT);
+    address_add(answer, "fd77::2", IFA_F_TENTATIVE);
+    address_add(answer, "fd77::3", IFA_F_TENTATIVE | IFA_F_OPTIMISTIC);
+    address_add(answer, "fd77::4", IFA_F_TENTATIVE | IFA_F_DADFAILED);
+    address_add(answer, "fd77::5", IFA_F_DEPRECATED);
 }
 
 static void answers_are_read(void **state)

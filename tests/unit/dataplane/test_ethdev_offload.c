@@ -47,9 +47,9 @@ static bool devices_open(struct cw_port *ports[SIDES], uint32_t offloads)
 }
 
 /* Two taps on a bridge, in a network namespace of their own. */
-static void taps_join(struct cw_port *ports[SIDES], uint32_t offloads)
+static void taps_join(struct cw_port *ports[SIDES])
 {
-    if (devices_open(ports, offloads)) {
+    if (devices_open(ports, CW_OFFLOADS_AUTO)) {
         return;
     }
     if (access("/dev/net/tun", R_OK | W_OK) != 0) {
@@ -58,7 +58,7 @@ static void taps_join(struct cw_port *ports[SIDES], uint32_t offloads)
     namespace_enter();
     command_try("ip link add cwbr type bridge 2>/dev/null && ip link set cwbr up", "the kernel has no bridge");
     for (uint32_t i = 0; i < SIDES; i++) {
-        ports[i] = tap_open(i, offloads);
+        ports[i] = tap_open(i, CW_OFFLOADS_AUTO);
     }
     /* the driver gives the kernel's end its own address, and a bridge keeps what is for its own ends */
     command_try("for i in 0 1; do ip link set cwt$i address 02:00:00:00:01:0$i master cwbr up || exit 1; done",
@@ -125,7 +125,7 @@ static void case_tap_checksums(int descriptor, const void *argument)
 {
     struct cw_port *ports[SIDES];
     bool is_present, is_right;
-    taps_join(ports, CW_OFFLOADS_AUTO);
+    taps_join(ports);
     CHECK(ports[0]->info.checksum_out && ports[1]->info.checksum_in);
     packet_send(ports[0], ports[1], true, 0);
     CHECK(packet_receive(ports[1], &is_present, &is_right) == CW_PORT_CHECKSUM_GOOD);
@@ -202,7 +202,7 @@ static void case_tap_session(int descriptor, const void *argument)
     static struct side sides[SIDES];
     struct cw_port *ports[SIDES];
     uint32_t peer;
-    taps_join(ports, CW_OFFLOADS_AUTO);
+    taps_join(ports);
     for (uint32_t i = 0; i < SIDES; i++) {
         sides[i].port = ports[i];
         side_open(&sides[i], i);

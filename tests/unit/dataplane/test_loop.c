@@ -519,11 +519,11 @@ static bool neighbours_run(uint32_t set, uint32_t at, uint32_t arrived, uint32_t
     return list[at].arrived == arrived && list[0].complete >= complete;
 }
 
-/* Posts to a peer until there is no room; returns how many it took. */
-static uint32_t fill(uint32_t at, uint32_t number)
+/* Posts to the one that is stopped until there is no room; returns how many it took. */
+static uint32_t fill(uint32_t number)
 {
     uint32_t count = 0;
-    while (word_put(at, number + count) == CW_OK) {
+    while (word_put(STOPPED, number + count) == CW_OK) {
         count++;
     }
     return count;
@@ -540,10 +540,10 @@ static void test_peer_that_stops_holds_up_nobody_else(void **state)
         assert_int_equal(word_put(at, 0), CW_OK);
         assert_true(neighbours_run(7, at, 1, at));
     }
-    uint32_t posted = 1 + fill(STOPPED, 1);
+    uint32_t posted = 1 + fill(1);
     /* with the token taken all that is posted is queued */
     assert_true(cw_token_acquire(&loop->token));
-    uint32_t queued = fill(STOPPED, posted);
+    uint32_t queued = fill(posted);
     assert_true(queued > 0);
     posted += queued;
     uint32_t live = 1;

@@ -283,14 +283,14 @@ static void nobody_there(void **state)
 
 static uint8_t frame[1 << 17];
 
-/* How many frames from port `own` an interface sees until one that ends with packet `last` of `bytes`. */
-static uint32_t frames_count(int watcher, uint16_t own, uint32_t last, uint32_t bytes)
+/* How many frames from port `a` an interface sees until one that ends with packet `last` of `bytes`. */
+static uint32_t frames_count(int watcher, uint32_t last, uint32_t bytes)
 {
     for (uint32_t count = 0;;) {
         ssize_t got = recv(watcher, frame, sizeof(frame), 0);
         assert_true(got > 0);
         const uint8_t *udp = frame + outer.bytes - 8;
-        if (got < (ssize_t)(outer.bytes + bytes) || (udp[0] << 8 | udp[1]) != own) {
+        if (got < (ssize_t)(outer.bytes + bytes) || (udp[0] << 8 | udp[1]) != a_number) {
             continue;
         }
         count++;
@@ -317,10 +317,10 @@ static void what_was_lost_goes_alone(void **state)
     assert_int_equal(bind(watcher, (const struct sockaddr *)&here, sizeof(here)), 0);
     ports_open(0);
     packets_send(a, a_number, b_number, COUNT, BYTES, false);
-    uint32_t batch = frames_count(watcher, a_number, COUNT - 1, BYTES);
+    uint32_t batch = frames_count(watcher, COUNT - 1, BYTES);
     if (batch < COUNT) { /* the kernel cuts */
         packets_send(a, a_number, b_number, COUNT, BYTES, true);
-        assert_int_equal(frames_count(watcher, a_number, COUNT - 1, BYTES), COUNT);
+        assert_int_equal(frames_count(watcher, COUNT - 1, BYTES), COUNT);
         for (uint32_t i = 0; i < 20; i++) { /* each was lost once */
             packets_send(a, a_number, b_number, COUNT, BYTES, false);
             packets_send(a, a_number, b_number, COUNT, BYTES, true);
@@ -328,7 +328,7 @@ static void what_was_lost_goes_alone(void **state)
         while (recv(watcher, frame, sizeof(frame), MSG_DONTWAIT) > 0) {
         }
         packets_send(a, a_number, b_number, COUNT, BYTES, false);
-        assert_int_equal(frames_count(watcher, a_number, COUNT - 1, BYTES), COUNT);
+        assert_int_equal(frames_count(watcher, COUNT - 1, BYTES), COUNT);
     }
     close(watcher);
     ports_close();
