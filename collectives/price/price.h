@@ -113,4 +113,3 @@ struct cw_formula_value {
 int cw_formula_evaluate(const struct cw_formula *formula, const struct cw_problem *problem,
                         const struct cw_parameters *parameters, const struct cw_network *network,
                         struct cw_formula_value *value);
-

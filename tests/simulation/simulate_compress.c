@@ -69,8 +69,7 @@ static void chunks_await(uint32_t from, uint64_t count)
 /* Virtual nanoseconds that `count` puts of all the memory of host 0 to host 1 take. */
 static uint64_t put_all(enum cw_element element, uint32_t count)
 {
-    struct sim_host *near = &hosts.list[from];
-    struct sim_host *far = &hosts.list[to];
+    struct sim_host *near = &hosts.list[0], *far = &hosts.list[1];
     uint64_t begin_ns = sim_hosts_now(&hosts);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t before = far->arrived_puts;
@@ -146,12 +145,12 @@ static void random_data_is_left_alone(void **state)
 static void data_that_changes_is_noticed(void **state)
 {
     hosts_begin(100000000, 0);
-    compress(0, CW_COMPRESSION_AUTO, 1);
+    compress(0, CW_COMPRESSION_AUTO);
     fill(hosts.list[0].memory, 20);
     (void)put_all(CW_ELEMENT_DOUBLE, 2);
     assert_true(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
     scramble(0);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    (void)put_all(CW_ELEMENT_DOUBLE, 1);
     assert_false(report_of(0, 1, CW_ELEMENT_DOUBLE).is_on);
     fill(hosts.list[0].memory, 20);
     (void)put_all(CW_ELEMENT_DOUBLE, 8);
@@ -163,7 +162,7 @@ static void gets_are_answered_compressed(void **state)
 {
     hosts_begin(100000000, 0);
     fill(hosts.list[1].memory, 20);
-    compress(1, CW_COMPRESSION_ON, 1);
+    compress(1, CW_COMPRESSION_ON);
     struct sim_host *near = &hosts.list[0];
     assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_DOUBLE), CW_OK);
     sim_hosts_run(&hosts, 2000000000);
@@ -181,7 +180,7 @@ static void plain_data_is_left_alone(void **state)
     compress(0, CW_COMPRESSION_ON);
     (void)put_all(CW_ELEMENT_PLAIN, 1);
     assert_int_equal(counted(0, CW_COUNTER_CHUNKS_OUT), 0);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    (void)put_all(CW_ELEMENT_DOUBLE, 1);
     assert_true(counted(0, CW_COUNTER_CHUNKS_OUT) > 1000);
     assert_int_equal(counted(1, CW_COUNTER_CHUNK_RAW_IN), counted(0, CW_COUNTER_CHUNK_RAW_OUT));
 }
@@ -191,7 +190,7 @@ static void a_source_that_changes_is_an_error(void **state)
 {
     hosts_begin(100000000, 0.3);
     fill(hosts.list[0].memory, 12);
-    compress(0, CW_COMPRESSION_ON, 1);
+    compress(0, CW_COMPRESSION_ON);
     struct sim_host *near = &hosts.list[0];
     put_post(0, 1, CW_ELEMENT_DOUBLE);
     chunks_await(0, 100);
@@ -208,7 +207,7 @@ static void an_answer_that_changes_is_an_error(void **state)
     hosts_begin(100000000, 0);
     sim_link_lose(cw_simulator_link_up(hosts.simulator, 1), 0.3);
     fill(hosts.list[1].memory, 12);
-    compress(1, CW_COMPRESSION_ON, 1);
+    compress(1, CW_COMPRESSION_ON);
     struct sim_host *near = &hosts.list[0];
     assert_int_equal(get_post(0, 1, PUT_BYTES, CW_ELEMENT_DOUBLE), CW_OK);
     chunks_await(1, 100);
@@ -227,7 +226,7 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
 {
     hosts_begin(100000000, 0);
     fill(hosts.list[0].memory, 20);
-    compress(0, CW_COMPRESSION_AUTO, 1);
+    compress(0, CW_COMPRESSION_AUTO);
     struct sim_host *near = &hosts.list[0];
     put_post(0, 1, CW_ELEMENT_DOUBLE);
     chunks_await(0, 30);
@@ -243,16 +242,16 @@ static void a_session_that_ends_leaves_no_trial_behind(void **state)
 static void short_runs_share_packets(void **state)
 {
     hosts_begin(100000000, 0);
-    compress(0, CW_COMPRESSION_ON, 1);
+    compress(0, CW_COMPRESSION_ON);
     uint64_t *words = (uint64_t *)(void *)hosts.list[0].memory;
     for (uint64_t i = 0; i < PUT_BYTES / 8; i++) {
         words[i] = 0x4000000000000000u + (i / 16 << 40);
     }
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    (void)put_all(CW_ELEMENT_DOUBLE, 1);
     uint64_t packets = counted(0, CW_COUNTER_DATA_OUT);
     assert_true(packets < PUT_BYTES / 1400 / 4);
     memset(words, 7, PUT_BYTES);
-    (void)put_all(0, 1, CW_ELEMENT_DOUBLE, 1);
+    (void)put_all(CW_ELEMENT_DOUBLE, 1);
     packets = counted(0, CW_COUNTER_DATA_OUT) - packets;
     assert_in_range(packets, PUT_BYTES / CW_CHUNK_RAW_MAX, PUT_BYTES / CW_CHUNK_RAW_MAX + 8);
 }

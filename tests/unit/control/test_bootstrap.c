@@ -77,17 +77,19 @@ static void test_alone(void **state)
     assert_int_equal(info.rank, 0);
     assert_int_equal(info.size, 1);
     assert_string_equal(info.launcher, "none");
-    get_expect(0, CW_ERROR_NOT_FOUND, NULL);
-    put_expect("b", CW_OK);
-    put_expect("cde", CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "cde"), CW_OK);
     assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
-    get_expect(3, CW_ERROR_LIMIT, NULL);
-    get_expect(4, CW_OK, "cde");
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 3), CW_ERROR_LIMIT);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_OK);
+    assert_string_equal(value, "cde");
     longest[CW_BOOTSTRAP_VALUE_MAX + 1] = 0;
-    put_expect(longest, CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longest), CW_ERROR_ARGUMENT);
     longest[CW_BOOTSTRAP_VALUE_MAX] = 0;
-    put_expect(longest, CW_OK);
-    get_expect(0, CW_OK, longest);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longest), CW_OK);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, longest);
     static const char *const bad[] = {"", "a b", "a=b", "a;b", "a\n", "\x7f"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(cw_bootstrap_put(bootstrap, bad[i], "b"), CW_ERROR_ARGUMENT);
@@ -97,16 +99,13 @@ static void test_alone(void **state)
     cw_bootstrap_close(NULL);
 }
 
-/* Up to `count` variables NAME=VALUE, and no others. */
-static void variables_set(const char *const *texts, size_t count)
+/* NAME=VALUE */
+static void variable_set(const char *text)
 {
-    environment_clear();
-    for (size_t i = 0; i < count && texts[i] != NULL; i++) {
-        char name[64];
-        const char *value = strchr(texts[i], '=');
-        snprintf(name, sizeof(name), "%.*s", (int)(value - texts[i]), texts[i]);
-        setenv(name, value + 1, 1);
-    }
+    char name[64];
+    const char *value = strchr(text, '=');
+    snprintf(name, sizeof(name), "%.*s", (int)(value - text), text);
+    setenv(name, value + 1, 1);
 }
 
 /* N processes must not become N jobs of one; a program of one process runs in a batch script. */
@@ -129,8 +128,14 @@ static void unknown_launchers_are_refused(void **state)
         {{"SLURM_STEP_NUM_TASKS=3", "SLURM_MPI_TYPE=pmi2"}, "srun --mpi=pmi2"}, /* without PMI_FD */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        variables_set(rows[i].variables, 2);
-        assert_int_equal(job_open(), rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
+        struct cw_bootstrap *bootstrap = NULL;
+        char error[256] = "";
+        environment_clear();
+        for (size_t j = 0; j < 2 && rows[i].variables[j] != NULL; j++) {
+            variable_set(rows[i].variables[j]);
+        }
+        int status = cw_bootstrap_open(&bootstrap, error, sizeof(error));
+        assert_int_equal(status, rows[i].remedy != NULL ? CW_ERROR_UNSUPPORTED : CW_OK);
         if (rows[i].remedy != NULL && strstr(error, rows[i].remedy) == NULL) {
             fail_msg("'%s' is not in '%s'", rows[i].remedy, error);
         }
@@ -150,23 +155,29 @@ static void test_pmi1(void **state)
                             "cmd=get_result rc=0 msg=success value=x=y\n"
                             "cmd=get_result rc=-1 msg=key_not_found value=unknown\n"
                             "cmd=get_result rc=0 value=abcd\n");
-    assert_int_equal(job_open(), CW_OK);
-    info_expect((struct cw_bootstrap_info){3, 8, .universe_size = 16, .app_number = 2, .value_max = 99, .job = "kvs_1",
-                                           .launcher = "PMI-1"});
+    assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
+    struct cw_bootstrap_info info = cw_bootstrap_info(bootstrap);
+    assert_int_equal(info.rank, 3);
+    assert_int_equal(info.size, 8);
+    assert_int_equal(info.universe_size, 16);
+    assert_int_equal(info.app_number, 2);
+    assert_int_equal(info.value_max, 99);
+    assert_string_equal(info.job, "kvs_1");
     char longer[101];
     memset(longer, 'v', 100);
     longer[100] = 0;
-    put_expect(longer, CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", longer), CW_ERROR_ARGUMENT);
     assert_non_null(strstr(cw_bootstrap_failure(bootstrap), "99"));
-    put_expect("b", CW_OK);
-    put_expect("b", CW_ERROR_SYSTEM);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_OK);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_SYSTEM);
     assert_int_equal(cw_bootstrap_fence(bootstrap), CW_OK);
-    get_expect(0, CW_OK, "x=y");
-    get_expect(0, CW_ERROR_NOT_FOUND, NULL);
-    get_expect(4, CW_ERROR_LIMIT, NULL);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+    assert_string_equal(value, "x=y");
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_ERROR_NOT_FOUND);
+    assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, 4), CW_ERROR_LIMIT);
     /* it has ended */
     assert_int_equal(cw_bootstrap_fence(bootstrap), CW_ERROR_CLOSED);
-    put_expect("b", CW_ERROR_CLOSED);
+    assert_int_equal(cw_bootstrap_put(bootstrap, "a", "b"), CW_ERROR_CLOSED);
     cw_bootstrap_close(bootstrap);
 }
 
@@ -204,10 +215,10 @@ static void test_pmi1_get_each(void **state)
         struct cw_bootstrap *bootstrap = NULL;
         struct got got = {.refused = UINT32_MAX};
         const struct cw_bootstrap_reader reader = {.context = &got, .key = each_key, .receive = each_receive};
-        char text[1024];
+        char error[256] = "", text[1024], value[8];
         snprintf(text, sizeof(text), "%s%s", batch == 1 ? GREETING : batched, answers);
         launcher_start(text);
-        assert_int_equal(job_open(), CW_OK);
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
         ssize_t greeted = recv(launcher, text, sizeof(text), MSG_DONTWAIT);
         assert_true(greeted > 0);
         assert_int_equal(cw_bootstrap_get_each(bootstrap, 3, &reader), CW_OK);
@@ -216,7 +227,8 @@ static void test_pmi1_get_each(void **state)
         assert_int_equal(recv(launcher, text, sizeof(text), MSG_DONTWAIT), 3 * strlen(request));
         got.refused = 0;
         assert_int_equal(cw_bootstrap_get_each(bootstrap, 2, &reader), CW_ERROR_LIMIT);
-        get_expect(0, CW_OK, batch == 1 ? "e" : "f"); /* without batches, the second was not requested */
+        assert_int_equal(cw_bootstrap_get(bootstrap, "a", value, sizeof(value)), CW_OK);
+        assert_string_equal(value, batch == 1 ? "e" : "f"); /* without batches, the second was not requested */
         struct cw_bootstrap_traffic traffic = cw_bootstrap_traffic(bootstrap);
         assert_int_equal(traffic.requests, 6);
         assert_true(traffic.bytes > sizeof(answers));
@@ -244,7 +256,10 @@ static void test_size_advertised(void **state)
         {{"PMIX_NAMESPACE=123", "OMPI_COMM_WORLD_SIZE=5", "PMIX_RANK=0", "PMI_FD=999"}, 5},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        variables_set(rows[i].variables, 4);
+        environment_clear();
+        for (size_t j = 0; j < 4 && rows[i].variables[j] != NULL; j++) {
+            variable_set(rows[i].variables[j]);
+        }
         assert_int_equal(cw_bootstrap_size_advertised(), rows[i].size);
     }
     environment_clear();
@@ -253,10 +268,14 @@ static void test_size_advertised(void **state)
 /* A PMI_FD that is not open is not that of a PMIx launcher's processes. */
 static void test_stale_variables(void **state)
 {
-    static const char *const variables[] = {"PMI_FD=999", "PMI_RANK=0", "PMI_SIZE=1", "PMIX_NAMESPACE=nobody",
-                                            "PMIX_RANK=0"};
-    variables_set(variables, 5);
-    assert_int_not_equal(job_open(), CW_OK);
+    struct cw_bootstrap *bootstrap = NULL;
+    char error[512] = "";
+    setenv("PMI_FD", "999", 1);
+    setenv("PMI_RANK", "0", 1);
+    setenv("PMI_SIZE", "1", 1);
+    setenv("PMIX_NAMESPACE", "nobody", 1);
+    setenv("PMIX_RANK", "0", 1);
+    assert_int_not_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), CW_OK);
     assert_non_null(strstr(error, "PMIx"));
     environment_clear();
 }
@@ -279,9 +298,12 @@ static void test_bad_launchers(void **state)
          CW_ERROR_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-
+        struct cw_bootstrap *bootstrap = NULL;
+        char error[256] = "";
         launcher_start(rows[i].answers);
-        assert_int_equal(job_open(), rows[i].status);
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), rows[i].status);
+        assert_null(bootstrap);
+        assert_true(strlen(error) > 0);
     }
     char endless[5001];
     memset(endless, 'a', sizeof(endless) - 1);
@@ -300,20 +322,26 @@ static void test_bad_environments(void **state)
         const char *port;
         int status;
     } rows[] = {
-        {{"PMI_FD=x", "PMI_RANK=0", "PMI_SIZE=1"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=-1", "PMI_RANK=0", "PMI_SIZE=1"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=5", "PMI_SIZE=1"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=5", "PMI_RANK=0"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=5", "PMI_RANK=1", "PMI_SIZE=1"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=5", "PMI_RANK=0", "PMI_SIZE=0"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_FD=999", "PMI_RANK=0", "PMI_SIZE=1"}, CW_ERROR_SYSTEM},
-        {{"PMI_PORT=nowhere"}, CW_ERROR_UNSUPPORTED},
-        {{"PMI_PORT=:1"}, CW_ERROR_UNSUPPORTED},
+        {"x", "0", "1", NULL, CW_ERROR_UNSUPPORTED},    {"-1", "0", "1", NULL, CW_ERROR_UNSUPPORTED},
+        {"5", NULL, "1", NULL, CW_ERROR_UNSUPPORTED},   {"5", "0", NULL, NULL, CW_ERROR_UNSUPPORTED},
+        {"5", "1", "1", NULL, CW_ERROR_UNSUPPORTED},    {"5", "0", "0", NULL, CW_ERROR_UNSUPPORTED},
+        {"999", "0", "1", NULL, CW_ERROR_SYSTEM},       {NULL, NULL, NULL, "nowhere", CW_ERROR_UNSUPPORTED},
+        {NULL, NULL, NULL, ":1", CW_ERROR_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        variables_set(rows[i].variables, 3);
+        struct cw_bootstrap *bootstrap = NULL;
+        const char *const names[] = {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT"};
+        const char *const values[] = {rows[i].descriptor, rows[i].rank, rows[i].size, rows[i].port};
+        char error[256] = "";
+        environment_clear();
         setenv("PMI_ID", "0", 1);
-        assert_int_equal(job_open(), rows[i].status);
+        for (size_t j = 0; j < 4; j++) {
+            if (values[j] != NULL) {
+                setenv(names[j], values[j], 1);
+            }
+        }
+        assert_int_equal(cw_bootstrap_open(&bootstrap, error, sizeof(error)), rows[i].status);
+        assert_true(strlen(error) > 0);
     }
     environment_clear();
 }

@@ -8,11 +8,9 @@ enum { HOSTS_MAX = 4 };
 /* "10.0.0.1/24 1000 1500 default": address, subnet, Mb/s, MTU; or "tunnel", "virtual": no NIC. Several of a host, and
  * those of several hosts: "A, B | C". */
 struct row {
-    const char *what;
-    const char *offers[HOSTS_MAX][ADDRESSES_MAX];
-    const char *chosen[HOSTS_MAX]; /* NULL: there is none */
-    const char *why;
-    uint32_t mtu_bytes; /* of the first host's choice */
+    const char *what, *offers;
+    const char *chosen, *why; /* by each host, or "none" */
+    uint32_t mtu_bytes;       /* of the first host's choice */
 };
 
 static const struct row rows[] = {
@@ -67,6 +65,7 @@ static const struct row rows[] = {
 
 static void offer_read(struct cw_net_offer *offer, char *texts, uint8_t network)
 {
+    char *rest;
     memset(offer, 0, sizeof(*offer));
     offer->network[0] = network;
     for (char *text = strtok_r(texts, ",", &rest); text != NULL; text = strtok_r(NULL, ",", &rest)) {
@@ -83,6 +82,18 @@ static void offer_read(struct cw_net_offer *offer, char *texts, uint8_t network)
                    : strcmp(word, "virtual") == 0 ? CW_NET_VIRTUAL
                                                   : CW_NET_NIC;
     }
+}
+
+/* Of all hosts, each with a network of its own; how many there are. */
+static uint32_t offers_read(const char *texts, struct cw_net_offer offers[HOSTS_MAX])
+{
+    char copy[400], *rest = copy;
+    uint32_t count = 0;
+    snprintf(copy, sizeof(copy), "%s", texts);
+    for (char *host; (host = strsep(&rest, "|")) != NULL; count++) {
+        offer_read(&offers[count], host, (uint8_t)(count + 1));
+    }
+    return count;
 }
 
 static void all_choose_by_one_rule(void **state)
@@ -116,6 +127,7 @@ static void ranks_of_a_host_share_addresses(void **state)
     struct cw_net_offer offers[HOSTS_MAX];
     struct cw_net_address chosen;
     char why[CW_NET_TEXT_BYTES];
+    (void)offers_read("10.0.0.1/24 0 1500 | 10.0.0.1/24 0 1500 | 10.0.0.2/24 0 1500 | 10.0.0.2/24 0 1500", offers);
     for (uint32_t rank = 0; rank < 4; rank++) {
         offers[rank].network[0] = (uint8_t)(rank / 2 + 1);
     }
