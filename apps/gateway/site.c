@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "apps/cli/cli.h"
 #include "dataplane/base/clock.h"
@@ -17,18 +16,6 @@ enum { LINK_WAIT_MS = 5000, MEMORY_MB = 1024 };
 #define FAILURE_TIMEOUT_NS 5000000000ull
 
 /* ---- ports ---- */
-
-static int link_await(const struct gateway_port_config *own, struct cw_port *port)
-{
-    for (int tries = 0; own->awaits && !cw_port_link_up(port); tries++) {
-        if (tries == LINK_WAIT_MS) {
-            app_error("the link does not come up", own->text, "start the other side of the port, then this");
-            return APP_EXIT_MACHINE;
-        }
-        usleep(1000);
-    }
-    return APP_EXIT_SUCCESS;
-}
 
 static int port_open(const struct gateway_config *config, const struct gateway_port_config *own, struct cw_port **port)
 {
@@ -60,7 +47,11 @@ static int port_open(const struct gateway_config *config, const struct gateway_p
         app_error("the device does not become promiscuous", own->text, NULL);
         return APP_EXIT_MACHINE;
     }
-    return link_await(own, *port);
+    if (own->awaits && !cw_port_link_await(*port, LINK_WAIT_MS)) {
+        app_error("the link does not come up", own->text, "start the other side of the port, then this");
+        return APP_EXIT_MACHINE;
+    }
+    return APP_EXIT_SUCCESS;
 }
 
 /* ---- the endpoint ---- */

@@ -2,27 +2,13 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dataplane/port/error_text.h"
 #include "dataplane/port/ethdev.h"
 
 #if defined(CW_HAVE_DPDK)
 
-enum { LINK_WAIT_S = 10 };
-
-static int link_await(struct cw_port *port, const char *what, char *error, size_t error_bytes)
-{
-    for (int tries = 0; !cw_port_link_up(port); tries++) {
-        if (tries == LINK_WAIT_S * 1000) {
-            return cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
-                                 "the link of %s does not come up: is its cable plugged in, and its other end up?",
-                                 what);
-        }
-        usleep(1000);
-    }
-    return CW_OK;
-}
+enum { LINK_WAIT_MS = 10000 };
 
 int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port **port, const char *what, char *error,
                      size_t error_bytes)
@@ -32,7 +18,10 @@ int wire_ethdev_open(const struct cw_port_ethdev_config *config, struct cw_port 
         *port = NULL;
         return status;
     }
-    return link_await(*port, what, error, error_bytes);
+    return cw_port_link_await(*port, LINK_WAIT_MS)
+               ? CW_OK
+               : cw_error_text(error, error_bytes, CW_ERROR_TIMEOUT,
+                               "the link of %s does not come up: is its cable plugged in, and its other end up?", what);
 }
 
 int wire_port_open(uint32_t rank, const struct wire_emulation *emulation, struct cw_wire *wire, char *error,

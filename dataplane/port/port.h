@@ -240,6 +240,9 @@ static inline bool cw_port_link_up(struct cw_port *port)
     return port->ops->link_up(port);
 }
 
+/* Sleeps until the link is up. False: it is not after `timeout_ms`. Owner. */
+bool cw_port_link_await(struct cw_port *port, uint32_t timeout_ms);
+
 /* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has
  * passed. May return early. Loses no wake-up: a packet or signal between the last receive and the sleep ends the
  * sleep at once. */

@@ -18,10 +18,8 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
-/* A link that takes longer has no other side. */
-#define LINK_WAIT_NS 30000000000ull
-
 enum {
+    LINK_WAIT_MS = 30000, /* a link that takes longer has no other side */
     OPTIONS_MAX = 12,
     FOLDER_PLACE_BYTES_MAX = 40,
     CLEANER_WAIT_US = 200000,
@@ -232,13 +230,9 @@ int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doo
 
 int bench_fabric_await(struct cw_port *port)
 {
-    uint64_t until_ns = cw_clock_ns() + LINK_WAIT_NS;
-    while (!cw_port_link_up(port)) {
-        if (cw_clock_ns() > until_ns) {
-            app_error("the other side of the link does not come up", port->info.driver, "is the peer process alive?");
-            return APP_EXIT_MACHINE;
-        }
-        usleep(1000);
+    if (!cw_port_link_await(port, LINK_WAIT_MS)) {
+        app_error("the other side of the link does not come up", port->info.driver, "is the peer process alive?");
+        return APP_EXIT_MACHINE;
     }
     return APP_EXIT_SUCCESS;
 }
