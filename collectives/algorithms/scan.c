@@ -134,47 +134,6 @@ static void build_recursive_doubling(struct cw_emit *emit, const struct cw_recip
     }
 }
 
-/* Up: rank r with r + 1 a multiple of 2d combines what r - d has. Down: a rank with a whole prefix passes it to r + d.
- * Exclusive: one step further on. */
-static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
-{
-    (void)recipe;
-    uint64_t bytes = vector_bytes(emit);
-    uint64_t number = emit->rank + 1ull;
-    uint32_t rank = emit->rank;
-    uint32_t ranks = emit->problem->ranks;
-    bool exclusive = is_exclusive(emit);
-    struct cw_place work = cw_emit_scratch(emit, bytes);
-    struct cw_place prefix = exclusive ? work : receive;
-    cw_emit_copy(emit, prefix, send, bytes);
-    uint32_t top = 1u << cw_log2_floor(ranks);
-    struct cw_place landing[32];
-    for (uint32_t distance = 1, i = 0; distance < ranks; distance *= 2, i++) {
-        landing[i] = cw_emit_scratch(emit, bytes);
-        if (number % (2ull * distance) == 0) {
-            cw_emit_receive(emit, rank - distance, landing[i], bytes);
-            cw_emit_reduce(emit, prefix, landing[i], bytes, true);
-        } else if (number % (2ull * distance) == distance && rank + distance < ranks) {
-            cw_emit_send(emit, rank + distance, prefix, landing[i], bytes);
-        }
-    }
-    struct cw_place down = cw_emit_scratch(emit, bytes);
-    for (uint32_t distance = top; distance > 0; distance /= 2) {
-        if (number % (2ull * distance) == 0 && rank + distance < ranks) {
-            cw_emit_send(emit, rank + distance, prefix, down, bytes);
-        } else if (number % (2ull * distance) == distance && number > distance) {
-            cw_emit_receive(emit, rank - distance, down, bytes);
-            cw_emit_reduce(emit, prefix, down, bytes, true);
-        }
-    }
-    if (exclusive && rank + 1 < ranks) {
-        cw_emit_send(emit, rank + 1, prefix, receive, bytes);
-    }
-    if (exclusive && rank > 0) {
-        cw_emit_receive(emit, rank - 1, receive, bytes);
-    }
-}
-
 #define SCAN(collective, name, takes, summary, source, build)         \
     {                                                                 \
         {collective, name, takes, 0, summary, source}, build, 0, NULL \
@@ -183,7 +142,6 @@ static void build_binomial(struct cw_emit *emit, const struct cw_recipe *recipe)
 #define PIPELINE "the same in segments"
 #define DIRECT   "each rank sends its operand to all after it, which combine what they get"
 #define DOUBLE   "log2(P) steps; each rank sends its partial result 1, 2, 4, ... on"
-#define TREE     "up and down a tree: fewer messages in twice the steps"
 
 const struct cw_recipe cw_recipes_scan[] = {
     SCAN(CW_SCAN, "chain", 0, CHAIN, "MPI 5.0, section 6.11", build_chain),
@@ -191,12 +149,10 @@ const struct cw_recipe cw_recipes_scan[] = {
          build_segmented_chain),
     SCAN(CW_SCAN, "direct", 0, DIRECT, "MPI 5.0, section 6.11", build_direct),
     SCAN(CW_SCAN, "recursive-doubling", 0, DOUBLE, "Hillis and Steele 1986", build_recursive_doubling),
-    SCAN(CW_SCAN, "binomial", 0, TREE, "Blelloch 1990", build_binomial),
     SCAN(CW_EXSCAN, "chain", 0, CHAIN, "MPI 5.0, section 6.11", build_chain),
     SCAN(CW_EXSCAN, "segmented-chain", CW_TAKES_SEGMENT, PIPELINE, "the pipeline of segmented-chain broadcast",
          build_segmented_chain),
     SCAN(CW_EXSCAN, "direct", 0, DIRECT, "MPI 5.0, section 6.11", build_direct),
     SCAN(CW_EXSCAN, "recursive-doubling", 0, DOUBLE, "Hillis and Steele 1986", build_recursive_doubling),
-    SCAN(CW_EXSCAN, "binomial", 0, TREE, "Blelloch 1990", build_binomial),
 };
 const uint32_t cw_recipes_scan_count = sizeof(cw_recipes_scan) / sizeof(cw_recipes_scan[0]);

@@ -177,18 +177,6 @@ static double exscan_doubling(struct terms *terms)
     return steps * combine(terms) + (steps > 2 ? (steps - 2) * one : 0) - (steps == 1 ? one : 0);
 }
 
-static double scan_binomial(struct terms *terms)
-{
-    uint32_t steps = ceiling_log2(terms->ranks);
-    unless(terms, formula_exchanges(terms, terms->bytes), CW_FORMULA_LOWER_BOUND);
-    return (2 * steps - 1) * combine(terms);
-}
-
-static double exscan_binomial(struct terms *terms)
-{
-    return scan_binomial(terms) + 2 * hop(terms, terms->bytes);
-}
-
 /* ---- Table ---- */
 
 #define DERIVED   "derived from the algorithm"
@@ -228,13 +216,10 @@ static const struct formula_row rows[] = {
     {ROW(CW_SCAN, "recursive-doubling", "ceil(log2 P) (g(m) + L + R)", EXACT,
          "P = 2; for other powers of two a lower bound", 2.5),
      scan_doubling, 0},
-    {ROW(CW_SCAN, "binomial", "(2 ceil(log2 P) - 1) (g(m) + L + R)", UPPER_BOUND, EXCHANGES, 2), scan_binomial, 0},
     {ROW(CW_EXSCAN, "chain", "(P-1) (g(m) + L) + (P-2) R", EXACT, NULL, 0), exscan_chain, 0},
     {ROW(CW_EXSCAN, "recursive-doubling", "ceil(log2 P) (g(m) + L + R) + (ceil(log2 P) - 2) R", EXACT,
          "P = 2; for other powers of two a lower bound", 2.5),
      exscan_doubling, 0},
-    {ROW(CW_EXSCAN, "binomial", "(2 ceil(log2 P) - 1) (g(m) + L + R) + 2 g(m) + 2 L", UPPER_BOUND, EXCHANGES, 2),
-     exscan_binomial, 0},
 };
 
 const struct formula_family formulas_reduce = {rows, sizeof(rows) / sizeof(rows[0])};
