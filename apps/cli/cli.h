@@ -72,7 +72,6 @@ enum app_option_kind {
     APP_OPTION_DURATION, /* value: uint64_t, nanoseconds */
     APP_OPTION_PERCENT,  /* value: double, a fraction */
     APP_OPTION_SIZES,    /* value: struct app_list, of bytes, each between low and high */
-    APP_OPTION_RATES,    /* value: struct app_list, of bits per second, as above */
     APP_OPTION_EACH,     /* given any number of times: calls take(value, text); value: any context */
 };
 
@@ -115,7 +114,6 @@ struct app_option {
 #define OPTION_PERCENT(name, help, value) OPTION_ROW(name, "PERCENT", help, APP_OPTION_PERCENT, value, 0, 0, NULL)
 #define OPTION_SIZES(name, help, value, low, high) \
     OPTION_ROW(name, "LIST", help, APP_OPTION_SIZES, value, low, high, NULL)
-#define OPTION_RATES(name, help, value) OPTION_ROW(name, "LIST", help, APP_OPTION_RATES, value, 1, 0, NULL)
 #define OPTION_EACH(name, argument, help, value, take) \
     OPTION_ROW(name, argument, help, APP_OPTION_EACH, value, 0, 0, take)
 

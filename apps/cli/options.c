@@ -87,8 +87,7 @@ static int list_parse(const struct app_option *option, const char *text)
 {
     struct app_list *list = option->value;
     struct app_list taken = {.count_max = list->count_max > 0 ? list->count_max : APP_LIST_MAX, .rising = list->rising};
-    bool rates = option->kind == APP_OPTION_RATES;
-    bool good = app_parse_list(text, rates ? cw_units_rate : cw_units_bytes, &taken);
+    bool good = app_parse_list(text, cw_units_bytes, &taken);
     for (size_t i = 0; i < taken.count && good; i++) {
         good = taken.values[i] >= option->low && (option->high == 0 || taken.values[i] <= option->high) &&
                (i == 0 || !taken.rising || taken.values[i] > taken.values[i - 1]);
@@ -98,8 +97,8 @@ static int list_parse(const struct app_option *option, const char *text)
         if (option->high > 0) {
             snprintf(range, sizeof(range), " from %" PRIu64 " to %" PRIu64, option->low, option->high);
         }
-        snprintf(todo, sizeof(todo), "up to %zu %s%s%s are wanted, with commas between", taken.count_max,
-                 taken.rising ? "rising " : "", rates ? "rates like 250Mbps" : "numbers like 8,1K", range);
+        snprintf(todo, sizeof(todo), "up to %zu %snumbers like 8,1K%s are wanted, with commas between", taken.count_max,
+                 taken.rising ? "rising " : "", range);
         return argument_reject(option, text, todo);
     }
     *list = taken;
@@ -135,7 +134,6 @@ static int option_parse(const struct app_option *option, const char *text)
                    ? APP_EXIT_SUCCESS
                    : argument_reject(option, text, "a percentage like 1% or 0.1% is wanted");
     case APP_OPTION_SIZES:
-    case APP_OPTION_RATES:
         return list_parse(option, text);
     case APP_OPTION_EACH:
         return option->parse(option->value, text);
