@@ -11,7 +11,7 @@
 
 #define STATS_INTERVAL_NS 100000000ull
 
-enum { TEXTS_MAX = SWITCH_GROUPS_MAX, VALUE_BYTES = 64 };
+enum { TEXTS_MAX = 64, VALUE_BYTES = 64 };
 
 /* Options that can only be understood once the number of ports is known. */
 struct texts {
@@ -152,38 +152,6 @@ static int port_override(struct switch_config *config, const char *text)
     return APP_EXIT_SUCCESS;
 }
 
-static int group_add(struct switch_config *config, const char *text)
-{
-    const char *equals = strchr(text, '=');
-    struct switch_group *group = &config->groups[config->group_count];
-    char copy[VALUE_BYTES * 4];
-    if (equals == NULL || strlen(text) >= sizeof(copy)) {
-        return reject("static-group", text, "MAC=PORT,PORT,... is wanted, as 01:00:5e:01:02:03=0,1");
-    }
-    memcpy(copy, text, strlen(text) + 1);
-    copy[equals - text] = 0;
-    if (!app_parse_mac(copy, group->mac) || (group->mac[0] & 1) == 0) {
-        return reject("static-group", text, "a multicast address is wanted, as 01:00:5e:01:02:03");
-    }
-    char *rest = NULL;
-    group->ports = 0;
-    for (char *port = strtok_r(copy + (equals - text) + 1, ",", &rest); port; port = strtok_r(NULL, ",", &rest)) {
-        uint64_t index;
-        if (!app_parse_count(port, &index) || index >= config->port_count) {
-            char todo[96];
-            snprintf(todo, sizeof(todo), "the switch has %u ports, 0 to %u", config->port_count,
-                     config->port_count - 1);
-            return reject("static-group", text, todo);
-        }
-        group->ports |= 1ull << index;
-    }
-    if (group->ports == 0) {
-        return reject("static-group", text, "name at least one port behind the =");
-    }
-    config->group_count++;
-    return APP_EXIT_SUCCESS;
-}
-
 /* ---- the topology ---- */
 
 static int topology_reject(const char *what, const char *todo)
@@ -254,7 +222,7 @@ static int extras_check(const struct switch_config *config)
 
 /* Combines the options. */
 static int config_complete(struct switch_config *config, const struct cw_link_config *link, const struct texts *ethdevs,
-                           const struct texts *overrides, const struct texts *groups)
+                           const struct texts *overrides)
 {
     int code = memif_ports_add(config, link);
     for (uint32_t i = 0; i < ethdevs->count && code == APP_EXIT_SUCCESS; i++) {
@@ -266,9 +234,6 @@ static int config_complete(struct switch_config *config, const struct cw_link_co
     }
     for (uint32_t i = 0; i < overrides->count && code == APP_EXIT_SUCCESS; i++) {
         code = port_override(config, overrides->list[i]);
-    }
-    for (uint32_t i = 0; i < groups->count && code == APP_EXIT_SUCCESS; i++) {
-        code = group_add(config, groups->list[i]);
     }
     for (uint32_t i = 0; i < config->port_count && code == APP_EXIT_SUCCESS; i++) {
         const char *reason;
@@ -311,7 +276,6 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     struct texts overrides = {.option = "port", .count_max = TEXTS_MAX};
     const char *multicast = "snoop";
     const char *topology = NULL;
-    struct texts groups = {.option = "static-group", .count_max = SWITCH_GROUPS_MAX};
     *config = (struct switch_config){.mtu_bytes = 1500, .seed = 1, .core = APP_CORE_ANY};
     const struct app_option options[] = {
         OPTION_TEXT("memif", "PATH", "socket of the memif ports", &config->path),
@@ -332,7 +296,6 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         OPTION_EACH("port", "I:rate=..,loss=..", "rate, delay, queue, loss of one port; repeatable", &overrides,
                     text_keep),
         OPTION_TEXT("multicast", "snoop|flood|drop", "snoop (to members), flood, or drop; default snoop", &multicast),
-        OPTION_EACH("static-group", "MAC=I,J", "ports of a multicast group; repeatable", &groups, text_keep),
         OPTION_COUNT("seconds", "ends by itself; default: at SIGINT or SIGTERM", &config->seconds, 0, 1000000000),
         {"owner", "PROCESS", "ends with its parent of this number, and makes the folder of the socket for itself",
          APP_OPTION_COUNT, &config->owner, 1, INT32_MAX, NULL},
@@ -369,7 +332,7 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     }
     config->memif_count = config->memif_count == 0 ? 2 : config->memif_count;
     if (*exit_code == APP_EXIT_SUCCESS) {
-        *exit_code = config_complete(config, &link, &ethdevs, &overrides, &groups);
+        *exit_code = config_complete(config, &link, &ethdevs, &overrides);
     }
     return *exit_code == APP_EXIT_SUCCESS;
 }

@@ -12,8 +12,7 @@
 #include "dataplane/port/doorbell.h"
 
 enum {
-    SWITCH_PORTS_MAX = 32, /* DPDK as Debian builds it (RTE_MAX_ETHPORTS) has no more */
-    SWITCH_GROUPS_MAX = 256,
+    SWITCH_PORTS_MAX = 32,   /* DPDK as Debian builds it (RTE_MAX_ETHPORTS) has no more */
     SWITCH_PATH_BYTES = 108, /* of a Unix socket's address */
     SWITCH_DEVICE_BYTES = 64,
     SWITCH_ARGUMENTS_BYTES = 320,
@@ -28,16 +27,10 @@ struct switch_port_config {
     struct cw_link_config link; /* shapes what leaves towards this port; with a topology its host's */
 };
 
-struct switch_group {
-    uint8_t mac[6];
-    uint64_t ports; /* one bit each */
-};
-
 struct switch_config {
     const char *path; /* of the memif socket; NULL: no memif ports */
     char bell_path[SWITCH_PATH_BYTES + 8];
     uint32_t port_count;
-    uint32_t group_count;
     uint64_t memif_count;
     uint64_t mtu_bytes;
     uint64_t seed;
@@ -55,7 +48,6 @@ struct switch_config {
     bool snoops;             /* IGMP is listened to */
     bool drops_unregistered; /* multicast without members */
     struct switch_port_config ports[SWITCH_PORTS_MAX];
-    struct switch_group groups[SWITCH_GROUPS_MAX];
 };
 
 /* Reads the command line, and the topology. False: the command has ended, with *exit_code. The texts stay argv's.

@@ -79,18 +79,6 @@ static void port_place(struct switch_fabric *fabric, uint32_t index)
     port->bridge_port = cluster->port_count++;
 }
 
-static int groups_set(const struct switch_fabric *fabric, const struct switch_group *group)
-{
-    int status = CW_OK;
-    for (uint32_t i = 0; i < fabric->config->port_count && status == CW_OK; i++) {
-        const struct switch_port *port = &fabric->ports[i];
-        if ((group->ports >> i & 1) != 0) {
-            status = cw_bridge_group_join(fabric->clusters[port->cluster].bridge, group->mac, port->bridge_port);
-        }
-    }
-    return status;
-}
-
 static int bridges_open(struct switch_fabric *fabric)
 {
     const struct switch_config *config = fabric->config;
@@ -109,9 +97,6 @@ static int bridges_open(struct switch_fabric *fabric)
             cw_bridge_router_port_set(cluster->bridge, port,
                                       true); /* multicast goes to all clusters, and reports of members */
         }
-    }
-    for (uint32_t i = 0; i < config->group_count && status == CW_OK; i++) {
-        status = groups_set(fabric, &config->groups[i]);
     }
     return status == CW_OK ? APP_EXIT_SUCCESS : app_error_status(status, "cannot set up the bridge", NULL);
 }
