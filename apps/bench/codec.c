@@ -19,7 +19,6 @@ struct options {
     uint64_t rounds;
     const char *field;
     const char *element;
-    const char *data;
     bool chunks;
     bool json;
 };
@@ -34,8 +33,8 @@ static int name_width(const struct codec_fields *fields)
 }
 
 /* `table` has the same as CSV, if its file is not NULL. */
-static void figures_report(struct app_report *report, struct app_report *table, const struct codec_field *field,
-                           int width, uint32_t method, const struct codec_figures *figures)
+static void figures_report(struct app_report *report, const struct codec_field *field, int width, uint32_t method,
+                           const struct codec_figures *figures)
 {
     char text[32] = "-";
     double break_even_bps = codec_break_even_bps(figures);
@@ -59,9 +58,6 @@ static void figures_report(struct app_report *report, struct app_report *table, 
         app_when(gains, app_number("break_even_bps", NULL, 0, 1, break_even_bps)),
     };
     APP_REPORT(report, cells);
-    if (table->csv != NULL) {
-        APP_REPORT(table, cells);
-    }
 }
 
 /* The ratios of a field in chunks of each size. One of enum app_exit. */
@@ -133,12 +129,10 @@ static void means_report(const struct codec_fields *fields, const struct codec_f
     app_report_cells(&report, cells + first, sizeof(cells) / sizeof(cells[0]) - first);
 }
 
-static int fields_measure(struct codec_bench *bench, const struct codec_fields *fields, const struct options *options,
-                          FILE *data)
+static int fields_measure(struct codec_bench *bench, const struct codec_fields *fields, const struct options *options)
 {
     static struct codec_figures figures[CODEC_FIELDS_MAX][CODEC_METHODS];
     struct app_report report = {.json = options->json}, sizes = {.json = options->json};
-    struct app_report table = {.form = APP_REPORT_CSV, .csv = data};
     int width = name_width(fields);
     for (uint32_t i = 0; i < fields->count; i++) {
         const struct codec_field *field = &fields->fields[i];
@@ -149,7 +143,7 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
         }
         for (uint32_t j = 0; j < CODEC_METHODS; j++) {
             if (figures[i][j].is_there) {
-                figures_report(&report, &table, field, width, j, &figures[i][j]);
+                figures_report(&report, field, width, j, &figures[i][j]);
             }
         }
     }
@@ -168,20 +162,13 @@ static int fields_measure(struct codec_bench *bench, const struct codec_fields *
 static int fields_run(const struct codec_fields *fields, const struct options *options)
 {
     uint64_t bytes_max = 0;
-    FILE *data;
-    if (!app_csv_open("the table", options->data, "", &data)) {
-        return APP_EXIT_USAGE;
-    }
     for (uint32_t i = 0; i < fields->count; i++) {
         bytes_max = fields->fields[i].bytes > bytes_max ? fields->fields[i].bytes : bytes_max;
     }
     struct codec_bench *bench = codec_bench_create(bytes_max);
-    int code = bench != NULL ? fields_measure(bench, fields, options, data)
+    int code = bench != NULL ? fields_measure(bench, fields, options)
                              : app_error_status(CW_ERROR_MEMORY, "no memory for the fields", NULL);
     codec_bench_destroy(bench);
-    if (!app_csv_close("the table", options->data, data) && code == APP_EXIT_SUCCESS) {
-        code = APP_EXIT_MACHINE;
-    }
     return code;
 }
 
@@ -242,8 +229,6 @@ int bench_codec(int argc, char **argv)
         OPTION_BYTES("chunk", "the room of a packet (1400)", &given.chunk_bytes, 128, CW_CHUNK_RAW_MAX),
         OPTION_COUNT("rounds", "codecs in turn; medians are printed (5)", &given.rounds, 1, BENCH_ROUNDS_MAX),
         OPTION_FLAG("chunks", "also ratios by the size of chunks: the cost of their independence", &given.chunks),
-        OPTION_TEXT("data", "FILE", "also as CSV, which `causeway draw` draws: ratios, and links for which codecs pay",
-                    &given.data),
         OPTION_JSON(" a line", &given.json),
         {0},
     };

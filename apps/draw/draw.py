@@ -7,9 +7,6 @@ in front of it, its limit, and when frames were dropped. Several files (up to 4)
 scales. With --times, also or alone: predicted and measured times. Throughput is what has come to the link's end, in bytes as
 they are on the line: 24 for Ethernet more than a frame has.
 
-A table of `causeway bench codec --data FILE` is known by its first line, and is drawn alone: the rates of codecs, and the links
-for which they pay.
-
 options:
   -o, --output FILE            the picture, .svg or .png
   --label TEXT                 of the first file, given again of the next one (their names)
@@ -26,7 +23,6 @@ import os
 import re
 import sys
 
-from charts import CODECS, codecs_draw
 from gnuplot import path_check, picture_make
 from links import runs_read
 from matrix import COLUMNS as CELLS, matrix_draw
@@ -37,8 +33,8 @@ from timeline import COLUMNS as EVENTS, timeline_draw
 RUNS_MAX, TIMES_MAX, LABEL_MAX = 4, 64, 255
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 TIME_LEAST_NS = {"--bin": 1000, "--from": 0, "--to": 0}
-# Tables that are drawn alone, by their columns: the last two are of `causeway plan draw` (apps/plan/draw.c).
-ALONE = {CODECS: codecs_draw, EVENTS: timeline_draw, CELLS: matrix_draw}
+# Tables that are drawn alone, by their columns: those of `causeway plan draw` (apps/plan/draw.c).
+ALONE = {EVENTS: timeline_draw, CELLS: matrix_draw}
 TEXTS = ("--output", "--link", "--direction", "--times", "--data")
 
 
