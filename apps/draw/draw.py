@@ -25,7 +25,6 @@ import sys
 
 from gnuplot import path_check, picture_make
 from links import runs_read
-from matrix import COLUMNS as CELLS, matrix_draw
 from panels import Picture
 from table import Refused, Table, file_write
 from timeline import COLUMNS as EVENTS, timeline_draw
@@ -33,8 +32,8 @@ from timeline import COLUMNS as EVENTS, timeline_draw
 RUNS_MAX, TIMES_MAX, LABEL_MAX = 4, 64, 255
 UNITS_NS = {"ns": 1, "us": 1000, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9}
 TIME_LEAST_NS = {"--bin": 1000, "--from": 0, "--to": 0}
-# Tables that are drawn alone, by their columns: those of `causeway plan draw` (apps/plan/draw.c).
-ALONE = {EVENTS: timeline_draw, CELLS: matrix_draw}
+# The table that is drawn alone, by its columns: that of `causeway plan draw` (apps/plan/draw.c).
+ALONE = {EVENTS: timeline_draw}
 TEXTS = ("--output", "--link", "--direction", "--times", "--data")
 
 

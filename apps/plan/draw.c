@@ -11,33 +11,13 @@
 #include "collectives/price/price.h"
 #include "dataplane/status.h"
 
-enum { MATRIX_RANKS_MAX = 400 }; /* more have cells too small to be seen */
-
 static const char usage[] =
-    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE | --matrix]\n"
+    "plan draw FILE -o PICTURE.svg [--network NAME|@FILE]\n"
     "\n"
     "Draws the plan over time: a row per rank, time from left to right; sends, receives, combinations, and idle "
     "times.\n"
     "A plan of more than some hundred messages is drawn as bands: the height of a band is the used share of that\n"
-    "time, and its colour, with several clusters, the cluster at the other end.\n"
-    "--matrix: an all-to-all's messages by sender and receiver, with their phases; up to 400 ranks.";
-
-/* A line for each put with data. Lines of 0 bytes name each rank, as some have nothing to send. */
-static void matrix_write(const struct cw_plan *plan, FILE *table)
-{
-    fputs("sender,receiver,phase,bytes\n", table);
-    for (uint32_t rank = 0; rank < plan->problem->ranks; rank++) {
-        const struct cw_schedule *schedule = &plan->schedules[rank];
-        fprintf(table, "%u,%u,0,0\n", rank, rank);
-        for (uint32_t i = 0; i < schedule->op_count; i++) {
-            const struct cw_op *op = &schedule->ops[i];
-            if (op->kind == CW_OP_PUT && op->bytes > 0) {
-                fprintf(table, "%u,%u,%u,%llu\n", rank, op->peer, op->phase,
-                        (unsigned long long)(op->bytes * (op->iterations - 1) + op->last_bytes));
-            }
-        }
-    }
-}
+    "time, and its colour, with several clusters, the cluster at the other end.";
 
 /* A line for each rank, with the end of its last op; then one for each message, copy and combining. */
 static void trace_write(const struct cw_plan *plan, const struct cw_price *price, const struct cw_trace *trace,
@@ -69,32 +49,17 @@ static void trace_write(const struct cw_plan *plan, const struct cw_price *price
     }
 }
 
-/* `network` NULL: the matrix. One of enum app_exit. */
+/* One of enum app_exit. */
 static int table_write(const struct cw_plan *plan, const struct cw_network *network, FILE *table)
 {
     struct cw_price price;
     struct cw_trace trace;
-    if (network == NULL && plan->problem->collective != CW_ALLTOALL) {
-        app_error("only an all-to-all has a matrix", cw_collective_name(plan->problem->collective),
-                  "draw it without --matrix");
-        return APP_EXIT_USAGE;
+    int status = cw_price_interpret(plan, network, &price, &trace);
+    if (status != CW_OK) {
+        return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?", plan->algorithm);
     }
-    if (network == NULL && plan->problem->ranks > MATRIX_RANKS_MAX) {
-        app_error("a matrix of more than 400 ranks would have cells too small to be seen", plan->algorithm,
-                  "draw it without --matrix, or build it for fewer ranks");
-        return APP_EXIT_USAGE;
-    }
-    if (network == NULL) {
-        matrix_write(plan, table);
-    } else {
-        int status = cw_price_interpret(plan, network, &price, &trace);
-        if (status != CW_OK) {
-            return app_error_status(status, "the plan cannot be drawn; does causeway plan check pass it?",
-                                    plan->algorithm);
-        }
-        trace_write(plan, &price, &trace, table);
-        cw_trace_dispose(&trace);
-    }
+    trace_write(plan, &price, &trace, table);
+    cw_trace_dispose(&trace);
     if (fflush(table) != 0) {
         app_error("no memory for the picture", plan->algorithm, strerror(errno));
         return APP_EXIT_MACHINE;
@@ -125,14 +90,12 @@ static int plan_draw(struct cw_plan *plan, const struct cw_network *network, con
 
 int plan_draw_main(int argc, char **argv)
 {
-    const char *name = NULL;
+    const char *name = "gigabit";
     const char *output = NULL;
-    bool matrix = false;
     int code;
     const struct app_option rows[] = {
         OPTION_TEXT("network", "NAME", "`causeway plan networks` names them; @FILE: your own (gigabit)", &name),
         OPTION_TEXT("output", "FILE", "the picture to write, .svg; - for standard output", &output),
-        OPTION_FLAG("matrix", "an all-to-all's phases", &matrix),
         {0},
     };
     struct cw_network network;
@@ -144,16 +107,12 @@ int plan_draw_main(int argc, char **argv)
         app_error("nowhere to draw", "-o FILE is missing", "-o x.svg, or -o - for standard output");
         return APP_EXIT_USAGE;
     }
-    if (matrix && name != NULL) {
-        app_error("a matrix does not depend on the network", "--matrix --network", "leave one of them out");
-        return APP_EXIT_USAGE;
-    }
-    if (!plan_network_parse(name != NULL ? name : "gigabit", &network)) {
+    if (!plan_network_parse(name, &network)) {
         return APP_EXIT_USAGE;
     }
     struct cw_plan *plan = plan_operand_read(first, argc, argv, true, &code);
     if (plan != NULL) {
-        code = plan_draw(plan, matrix ? NULL : &network, output);
+        code = plan_draw(plan, &network, output);
         cw_plan_destroy(plan);
     }
     return code;

@@ -20,7 +20,7 @@ CASES = [
     (["sw"], ["switch"]),
     (["help", "pl"], ["plan", "plogp"]),
     (["plan", "ch"], ["check", "choose"]),
-    (["plan", "draw", "--m"], ["--matrix"]),
+    (["plan", "draw", "--n"], ["--network"]),
     (["plogp", "--path", "m"], ["memif"]),
     (["bench", "put", "--fabric", "=", "s"], ["switch"]),
     (["plogp", "-n", "4", "--pa"], ["--path"]),

@@ -93,14 +93,6 @@ def large_plans_are_bands():
         expect(any(title.endswith("to cluster 1") for title in titles) and any(title.endswith("from cluster 0") for title in titles), f"{algorithm}: they are the colours: {titles}")
 
 
-def matrices_have_phases():
-    texts, titles = picture_of("alltoall --algorithm greedy --ranks 3 --counts 9,100,200,300,9,0,7,0,9", "--matrix")
-    expect(sorted(titles) == ["0 to 1: 100 B in phase 1", "0 to 2: 200 B in phase 0", "1 to 0: 300 B in phase 0", "2 to 0: 7 B in phase 1"], f"a cell for each message: {titles}")
-    expect({"phase 0: 2 messages, longest 300 B", "phase 1: 2 messages, longest 100 B"} <= {element.text for element in texts}, "the phases are listed")
-    texts, titles = picture_of("alltoall --algorithm direct --ranks 1 --size 9", "--matrix")
-    expect(not titles and "1 ranks" in texts[0].text, "one rank has no message")
-
-
 def files_that_are_no_plans():
     build("gather --algorithm binomial --ranks 5 --size 100")
     with open("x.plan", "rb") as file:
@@ -142,12 +134,7 @@ def options_that_do_not_fit():
     refused("choose --collective scatter --ranks 2 --size 8 --counts 1,2", "both --size and --counts")
     refused("choose --collective bcast --ranks 4 --size 10 --network none", "gigabit")
     refused("none", "unknown subcommand")
-    build("alltoall --algorithm direct --ranks 2 --size 8")
-    refused("draw x.plan --matrix --network wan -o x.svg", "--matrix")
     build("bcast --algorithm flat --ranks 3 --size 8")
-    refused("draw x.plan --matrix -o x.svg", "only an all-to-all", "bcast")
-    build("alltoall --algorithm direct --ranks 401 --size 1")
-    refused("draw x.plan --matrix -o x.svg", "more than 400 ranks")
     refused("draw x.plan", "-o FILE is missing")
     result = plan("draw x.plan -o x.png")
     expect(result.returncode == 2 and ".svg" in result.stdout and result.stdout.count("\n") == 1, f"there are no plans as .png: {result.stdout}")
@@ -198,7 +185,7 @@ def what_is_printed():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for test in (the_whole_way, timelines_show_each_message, large_plans_are_bands, matrices_have_phases, files_that_are_no_plans, counts_are_read_strictly, options_that_do_not_fit, networks_with_unknown_keys, more_than_memory_holds,
+    for test in (the_whole_way, timelines_show_each_message, large_plans_are_bands, files_that_are_no_plans, counts_are_read_strictly, options_that_do_not_fit, networks_with_unknown_keys, more_than_memory_holds,
                  wrong_plans_with_right_checksums, what_is_printed):
         test()
     os.chdir("/")

@@ -161,7 +161,6 @@ def bad_input(folder):
     write(path("hosts.csv"), [HEAD, line_of(1000000, "a0", "up", 5, 5000)])
     write(path("times.csv"), [["name", "predicted_ns", "measured_ns"], ["x", "1e9", "-3"]])
     write(path("no_times.csv"), [["name", "predicted_ns", "measured_ns"]])
-    write(path("cells.csv"), [["sender", "receiver", "phase", "bytes"], ["0", "1", "x", "5"]])
     events = [["kind", "rank", "cluster", "peer", "op", "iteration", "phase", "bytes", "start_ns", "sent_ns", "end_ns"], ["last", "0", "0", "", "", "", "", "", "", "", "9"]]
     write(path("no_ranks.csv"), events[:1])
     write(path("events.csv"), events + [["copy", "0", "", "", "0", "0", "0", "many", "1", "", "2"]])
@@ -169,7 +168,7 @@ def bad_input(folder):
     for name, words in {"nowhere.csv": ["No such file"], "empty.csv": ["empty", "--stats"], "head.csv": ["nothing behind the first line"], "column.csv": ["rate_bps", "--stats"],
                         "other.csv": ["time_ns", "--stats"], "cell.csv": ["line 3", "delivered_bytes", "many"], "short.csv": ["line 3", "5 cells", "17"],
                         "back.csv": ["before the line above", "time_ns"], "still.csv": ["nothing has come over sea"], "hosts.csv": ["--link"],
-                        "cells.csv": ["line 2"], "no_ranks.csv": ["no rank"],
+                        "no_ranks.csv": ["no rank"],
                         "events.csv": ["line 3"]}.items():
         refused(draw([name] + out, folder), [name] + words, name)
     for name, words in {"times.csv": ["line 2", "measured_ns", "-3"], "no_times.csv": ["nothing"], "good.csv": ["predicted_ns"]}.items():
