@@ -52,20 +52,25 @@ static int counts_bcast(struct mpi_comm *comm, int root, struct mpi_counts count
     return code != MPI_SUCCESS ? code : bcast;
 }
 
-/* Whether all ranks expect what the root sends them: the same answer at all. */
-static int expectations_check(struct mpi_comm *comm, const uint64_t *bytes, uint64_t expected)
+/* Whether all ranks name one root, and expect what it sends them: an error at all, or at none. A broadcast need not
+ * notice a root that differs at a rank, which may have the same part in it. */
+static int expectations_check(struct mpi_comm *comm, int root, const uint64_t *bytes, uint64_t expected)
 {
     struct {
-        int64_t differs; /* rank + 1 */
+        int32_t differs, root;
         uint64_t expected;
-    } own = {bytes[comm->rank] != expected ? comm->rank + 1 : 0, expected}, *all;
+    } own = {bytes[comm->rank] != expected, root, expected}, *all;
     all = malloc((size_t)comm->size * sizeof(own));
     if (all == NULL) {
         return mpi_error(comm->handle, MPI_ERR_NO_MEM, "no memory for the counts of %d ranks", comm->size);
     }
     int code = mpi_allgather(&own, sizeof(own), MPI_BYTE, all, sizeof(own), MPI_BYTE, comm->handle);
     for (int rank = 0; code == MPI_SUCCESS && rank < comm->size; rank++) {
-        if (all[rank].differs != 0) {
+        if (all[rank].root != all[0].root) {
+            code = mpi_error(comm->handle, MPI_ERR_ROOT,
+                             "the root is %d at rank 0, and %d at rank %d; no group has been opened", all[0].root,
+                             all[rank].root, rank);
+        } else if (all[rank].differs != 0) {
             code = mpi_error(comm->handle, bytes[rank] > all[rank].expected ? MPI_ERR_TRUNCATE : MPI_ERR_COUNT,
                              "the root sends rank %d %llu bytes, which expects %llu; no group has been opened", rank,
                              (unsigned long long)bytes[rank], (unsigned long long)all[rank].expected);
@@ -177,7 +182,7 @@ int mpix_scatterv_open_group(struct mpi_counts sendcounts, MPI_Datatype sendtype
     }
     code = counts_bcast(found, root, sendcounts, sendtype, told);
     if (code == MPI_SUCCESS) {
-        code = expectations_check(found, told + 1, expected);
+        code = expectations_check(found, root, told + 1, expected);
     }
     struct mpi_scatter_group *made = code != MPI_SUCCESS ? NULL : group_make(found, root, told + 1);
     if (code == MPI_SUCCESS && made == NULL) {
