@@ -198,10 +198,10 @@ static void attack_unsigned(void)
         memcmp(packet, original->bytes + CW_WIRE_NETWORK_BYTES, changed.length - CW_WIRE_NETWORK_BYTES) == 0) {
         packet[below(changed.length - CW_WIRE_NETWORK_BYTES)] ^= 1;
     }
-    uint64_t refused = refused_count(target);
+    uint64_t refused = rejected_count(target);
     uint64_t arrived = cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED);
     inject(changed.bytes, changed.length);
-    assert_int_equal(refused_count(target), refused + 1);
+    assert_int_equal(rejected_count(target), refused + 1);
     assert_int_equal(cw_endpoint_counter(target, CW_COUNTER_PUTS_ARRIVED), arrived);
 }
 

@@ -255,7 +255,7 @@ class Hostile:
     def rest(self):
         time.sleep(self.chance.random() * 0.02)
 
-    def say_hello(self):
+    def send_hello(self):
         self.any_line().socket.send(b"hello 3")
 
     def frames_right(self):
@@ -270,7 +270,7 @@ class Hostile:
                 line.at = (line.at + 1) & 0xffffffff
 
     def go_on(self, is_honest):
-        actions = [self.connect, self.close, self.say_hello, self.say_hello, self.read, self.lease, *[self.frames_right] * 6, self.rest] if is_honest else [self.connect, self.burst, self.close, self.close, self.read, self.read, self.ask, self.ask, self.nonsense, self.send_descriptors, self.lease, self.lease,
+        actions = [self.connect, self.close, self.send_hello, self.send_hello, self.read, self.lease, *[self.frames_right] * 6, self.rest] if is_honest else [self.connect, self.burst, self.close, self.close, self.read, self.read, self.ask, self.ask, self.nonsense, self.send_descriptors, self.lease, self.lease,
                    self.lease_odd, self.hole, self.scribble, self.frames, self.frames, self.receive, self.groups, self.rest]
         while True:
             try:

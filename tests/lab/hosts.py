@@ -107,7 +107,7 @@ class Lab(Closed):
             for index in range(count):
                 self._host_make(index)
             if count * count > NEIGHBOURS_MAX:
-                self._neighbours_tell()
+                self._neighbours_announce()
             self._door_open()
         except BaseException:
             self.close()
@@ -201,7 +201,7 @@ class Lab(Closed):
         self.ip_batch(name, ["link set lo up", f"addr add {self.address(index)}/24 dev eth0", f"addr add {self.address(index, 6)}/64 dev eth0 nodad",
                              "link set eth0 up", f"route add default via 10.77.{subnet}.254", f"route add default via fd77:0:0:{subnet}::fe"])
 
-    def _neighbours_tell(self):
+    def _neighbours_announce(self):
         """Entries that are made by hand do not count for the table's limit."""
         for one in range(self.count):
             lines = [f"neigh add {self.address(other, family)} lladdr {self.mac(other)} dev eth0 nud permanent"

@@ -257,7 +257,7 @@ def stopped(lab, how, patience_s, name, meanwhile, code=0, err="(?s)^(?!.*causew
         code, err=err, lines=3, then=stop)
 
 
-def stopped_told(lab):
+def stopped_reported(lab):
     """Ctrl-Z and fg: agents wait as long as it takes."""
     # an agent that minds the silence ends in this time
     stopped(lab, signal.SIGTSTP, PATIENCE_S, "told", lambda lab: time.sleep(PATIENCE_S + 1))
@@ -343,7 +343,7 @@ def grown(lab):
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5")
 
 
-PARTS = (stopped_untold, agent_stopped, mute, timed_out, stopped_told, slow_here, fenced_large, failed, slow, placed, passed_on,
+PARTS = (stopped_untold, agent_stopped, mute, timed_out, stopped_reported, slow_here, fenced_large, failed, slow, placed, passed_on,
          prompted, fenced, limited, elsewhere, noisy, forged)
 
 

@@ -249,7 +249,7 @@ static void gets_and_messages(void **state)
 }
 
 /* Freed memory is not accessed, and the accessing peer is notified; operations of others continue. */
-static void a_region_that_is_gone(void **state)
+static void a_deregistered_region(void **state)
 {
     uint64_t token = sides[1].token;
     memset(sides[1].memory, 1, PUT_BYTES);
@@ -388,7 +388,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(puts_of_all_sizes, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(packets_of_a_put, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(gets_and_messages, pair_open, pair_close),
-        cmocka_unit_test_setup_teardown(a_region_that_is_gone, pair_open, pair_close),
+        cmocka_unit_test_setup_teardown(a_deregistered_region, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(registrations_are_kept, pair_open, pair_close),
         cmocka_unit_test_setup_teardown(broken_pairs_lose_nothing, pair_open, pair_close),
     };

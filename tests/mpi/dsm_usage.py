@@ -32,7 +32,7 @@ def run(arguments, ranks=3):
     return done, [line for line in done.stderr.splitlines() if not line.startswith("causeway run:")]
 
 
-def expect_refused(arguments, says, ranks=3):
+def expect_rejected(arguments, says, ranks=3):
     done, lines = run(arguments, ranks)
     assert done.returncode == 2 and len(lines) == 1 and says in lines[0], (arguments, done)
 
@@ -61,8 +61,8 @@ def expect_unverified(arguments, ranks, who):
 
 def main():
     for arguments, says in WRONG:
-        expect_refused(arguments, says)
-    expect_refused([], "too many ranks: 65", ranks=65)
+        expect_rejected(arguments, says)
+    expect_rejected([], "too many ranks: 65", ranks=65)
     done, lines = run(["--help"])
     assert done.returncode == 0 and not lines and "usage: dsm" in done.stdout, done
 

@@ -53,9 +53,9 @@ def reported():
     expect(took and 10 <= float(took.group(1)) < 11, f"soon after the time-out: {done.stdout}")
 
 
-def given_up():
+def declared_failed():
     """It does not, and one rank of each cluster notices it and ends; the other waits for that rank only."""
-    done = run("point", "given_up", f"{DOWN_S}s", CAUSEWAY_FAILURE_TIMEOUT="2")
+    done = run("point", "declared_failed", f"{DOWN_S}s", CAUSEWAY_FAILURE_TIMEOUT="2")
     for rank in (0, 2):
         expect(f"rank {rank}: class MPI_ERR_PROC_ABORTED" in done.stdout, f"rank {rank} gets an error: {done.stdout} {done.stderr[-2000:]}")
     for rank in (1, 3):
@@ -64,7 +64,7 @@ def given_up():
 
 
 with ThreadPoolExecutor(os.cpu_count()) as pool:
-    for each in [pool.submit(part) for part in (reported, given_up, gone, returns)]:
+    for each in [pool.submit(part) for part in (reported, declared_failed, gone, returns)]:
         each.result()
 
 # It is down from the start.

@@ -13,7 +13,7 @@ static void word_write(struct dsm_pages *memory, int page, int word, uint32_t va
     dsm_pages_write(memory, &(struct dsm_write){.page = page, .word = word, .value = value});
 }
 
-static void diffs_tell_what_has_changed(void **state)
+static void diffs_show_what_has_changed(void **state)
 {
     struct dsm_pages memory;
     dsm_pages_init(&memory, 0, RANKS);
@@ -53,7 +53,7 @@ static void longest_diffs_fit(void **state)
     }
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+static void what_makes_no_sense_is_rejected(void **state)
 {
     static const struct {
         uint32_t words[5];
@@ -113,6 +113,6 @@ static void ranks_share_pages_but_no_words(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(diffs_tell_what_has_changed, longest_diffs_fit, what_makes_no_sense_is_refused,
+    return TESTS_RUN(diffs_show_what_has_changed, longest_diffs_fit, what_makes_no_sense_is_rejected,
                      ranks_share_pages_but_no_words);
 }

@@ -11,7 +11,7 @@ static void start(void)
     assert_int_equal(provided, MPI_THREAD_SERIALIZED);
 }
 
-static void calls_outside_are_refused(void **state)
+static void calls_outside_are_rejected(void **state)
 {
     int number = 7;
     assert_int_equal(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
@@ -94,6 +94,6 @@ static void codes_have_texts(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(calls_outside_are_refused, there_is_none_of_anything, sessions_are_made_and_freed,
+    return TESTS_RUN(calls_outside_are_rejected, there_is_none_of_anything, sessions_are_made_and_freed,
                      codes_have_texts);
 }

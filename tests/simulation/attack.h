@@ -205,7 +205,7 @@ static inline void burst_let_in(struct burst *burst, struct cw_endpoint *target)
     burst->count = 0;
 }
 
-static inline uint64_t refused_count(const struct cw_endpoint *endpoint)
+static inline uint64_t rejected_count(const struct cw_endpoint *endpoint)
 {
     uint64_t count = 0;
     for (enum cw_counter counter = CW_COUNTER_DROP_SHORT; counter <= CW_COUNTER_DROP_HELLO; counter++) {

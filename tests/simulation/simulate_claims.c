@@ -143,7 +143,7 @@ static uint64_t touched_bytes(void)
     return cw_endpoint_memory(hosts.list[0].endpoint).touched_bytes;
 }
 
-static void peers_without_traffic_take_little(void **state)
+static void peers_without_traffic_need_little_memory(void **state)
 {
     enum { PEERS = 10000, USED = 7 };
     uint32_t peers[PEERS];
@@ -175,6 +175,6 @@ static void peers_without_traffic_take_little(void **state)
 
 int main(void)
 {
-    return HOSTS_TESTS_RUN(incast_uses_the_port_and_is_fair, a_slow_line_is_filled, peers_without_traffic_take_little,
-                           a_thousand_endpoints);
+    return HOSTS_TESTS_RUN(incast_uses_the_port_and_is_fair, a_slow_line_is_filled,
+                           peers_without_traffic_need_little_memory, a_thousand_endpoints);
 }

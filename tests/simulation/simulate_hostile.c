@@ -135,7 +135,7 @@ static void puts_out_of_turn_find_no_records(void **state)
     assert_true(world.flow->receiver.puts.base >= world.base + 5);
 }
 
-static void credit_takes_no_number_that_a_get_was_promised(void **state)
+static void credit_uses_no_number_that_a_get_was_promised(void **state)
 {
     world_open(64);
     world.flow->session.put_window = 65; /* the least that a peer may name: one number is left of it below */
@@ -322,7 +322,7 @@ static void data_without_a_crc_need_a_medium_and_one_frame(void **state)
 
 int main(void)
 {
-    return HOSTS_TESTS_RUN(puts_out_of_turn_find_no_records, credit_takes_no_number_that_a_get_was_promised,
+    return HOSTS_TESTS_RUN(puts_out_of_turn_find_no_records, credit_uses_no_number_that_a_get_was_promised,
                            frames_far_apart_find_no_blocks, half_a_put_keeps_its_number,
                            two_messages_cannot_share_a_slot, numbers_that_do_not_rise_are_malformed,
                            damaged_chunks_end_the_session, data_without_a_crc_need_a_medium_and_one_frame);

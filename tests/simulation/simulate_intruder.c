@@ -78,11 +78,11 @@ static bool is_rejected(const uint8_t *bytes, uint32_t length)
     static struct standing before, after;
     struct burst burst = {.count = 0};
     stand(&before);
-    uint64_t refused = refused_count(world.target);
+    uint64_t refused = rejected_count(world.target);
     burst_add(&burst, bytes, length);
     burst_let_in(&burst, world.target);
     stand(&after);
-    return refused_count(world.target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
+    return rejected_count(world.target) == refused + 1 && memcmp(&before, &after, sizeof(before)) == 0 &&
            world.target->staged_count == 0;
 }
 
@@ -286,7 +286,7 @@ static void asking_for_it_opens_no_other_door(void **state)
 }
 
 /* Late, in any order: each packet that was held back is taken once. */
-static void held_back_packets_are_taken_once(void **state)
+static void held_back_packets_are_accepted_once(void **state)
 {
     struct frame *caught;
     uint32_t count = world_overheard(&caught) - 1; /* without the goodbye */
@@ -307,5 +307,5 @@ int main(void)
 {
     return HOSTS_TESTS_RUN(not_a_bit_can_be_altered, nothing_can_be_cut_off_or_added, another_jobs_key_opens_nothing,
                            nobody_is_talked_out_of_it, asking_for_it_opens_no_other_door,
-                           held_back_packets_are_taken_once);
+                           held_back_packets_are_accepted_once);
 }

@@ -173,7 +173,7 @@ static void a_packet_is_one_datagram(void **state)
 }
 
 /* Completions fetched for a group that is left before the turn are handled all the same, and their buffers return. */
-static void what_was_fetched_is_taken(void **state)
+static void fetched_packets_are_accepted(void **state)
 {
     devices_create(3, 200);
     struct mcast_member *member = &world.members[2];
@@ -221,7 +221,7 @@ static void survivors_get_everything(void **state)
     }
 }
 
-static void members_come_late(void **state)
+static void members_join_late(void **state)
 {
     struct test_seeds seeds = test_seeds(2001, test_count("CW_TEST_SEEDS", SEEDS));
     uint32_t heard = 0;
@@ -264,7 +264,7 @@ static void laggards_are_named(void **state)
 }
 
 /* A packet that no member got: few request it, at any group size; and the root gets requests of its children only. */
-static void few_ask_for_what_all_miss(void **state)
+static void few_send_naks_for_what_all_miss(void **state)
 {
     static const uint32_t sizes[] = {17, 100, 1000};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -351,7 +351,7 @@ static void all_again(uint32_t count)
 }
 
 /* A switch that snoops sends a group's frames to members that have reported, and no longer once they have left. */
-static void switches_are_told(void **state)
+static void switches_are_reported(void **state)
 {
     enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
     config = mcast_world_config_of(MEMBERS);
@@ -452,7 +452,7 @@ static void a_group_that_is_shut_leaves_no_events(void **state)
 }
 
 /* If one member behind a trunk leaves a group, the others there keep it. */
-static void leaving_takes_nothing_from_others(void **state)
+static void leaving_costs_others_nothing(void **state)
 {
     enum { MEMBERS = 8, LEAVES = 7 };
     config = mcast_world_config_of(MEMBERS);
@@ -520,9 +520,9 @@ static void a_wrong_group_is_explained(void **state)
 int main(void)
 {
     return WORLD_TESTS_RUN(a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower,
-                           groups_go_by_devices, a_packet_is_one_datagram, what_was_fetched_is_taken,
-                           survivors_get_everything, members_come_late, laggards_are_named, few_ask_for_what_all_miss,
-                           switches_are_told, a_network_that_drops_is_noticed, a_network_that_floods_is_noticed,
-                           a_group_that_is_shut_leaves_no_events, groups_reach_across_switches,
-                           leaving_takes_nothing_from_others);
+                           groups_go_by_devices, a_packet_is_one_datagram, fetched_packets_are_accepted,
+                           survivors_get_everything, members_join_late, laggards_are_named,
+                           few_send_naks_for_what_all_miss, switches_are_reported, a_network_that_drops_is_noticed,
+                           a_network_that_floods_is_noticed, a_group_that_is_shut_leaves_no_events,
+                           groups_reach_across_switches, leaving_costs_others_nothing);
 }

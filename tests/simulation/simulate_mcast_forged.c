@@ -123,7 +123,7 @@ static void a_flood_probe_that_is_replayed_proves_nothing(void **state)
 }
 
 /* Members of a group without streams yet get data that no member has signed. */
-static void what_is_not_authentic_takes_no_memory(void **state)
+static void unauthentic_packets_need_no_memory(void **state)
 {
     enum { PACKETS = 100 };
     struct mcast_world_config config = quiet_config();
@@ -151,5 +151,5 @@ static void what_is_not_authentic_takes_no_memory(void **state)
 int main(void)
 {
     return WORLD_TESTS_RUN(a_damaged_chunk_begins_nothing, who_counts_wrongly_holds_nobody_up,
-                           a_flood_probe_that_is_replayed_proves_nothing, what_is_not_authentic_takes_no_memory);
+                           a_flood_probe_that_is_replayed_proves_nothing, unauthentic_packets_need_no_memory);
 }

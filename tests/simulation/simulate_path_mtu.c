@@ -96,7 +96,7 @@ static void a_path_that_becomes_wider_is_used(void **state)
 
 /* Packets in flight cannot be divided again: the session ends, with the reason, before the peer would be declared
  * failed. */
-static void a_path_that_becomes_narrower_is_told(void **state)
+static void a_path_that_becomes_narrower_is_reported(void **state)
 {
     static const struct {
         uint32_t before, after;
@@ -144,5 +144,5 @@ static void what_passes_is_no_reason(void **state)
 int main(void)
 {
     return HOSTS_TESTS_RUN(the_largest_is_found, a_path_that_becomes_wider_is_used,
-                           a_path_that_becomes_narrower_is_told, what_passes_is_no_reason);
+                           a_path_that_becomes_narrower_is_reported, what_passes_is_no_reason);
 }

@@ -93,7 +93,7 @@ static void credit_goes_along(void **state)
 
 /* Slots that were lent along with a message are not given back twice, though the peer has given them back before it
  * could know of them. */
-static void slots_are_given_back_once(void **state)
+static void slots_are_released_once(void **state)
 {
     enum { SLOTS = 3 };
     two_hosts();
@@ -242,7 +242,7 @@ static void memory_of_gets_is_busy_until_they_settle(void **state)
 
 /* A host without a device says so when the session is set up: no frame about queue pairs leaves, and packets carry all.
  * */
-static void a_peer_without_a_device_is_told_nothing(void **state)
+static void a_peer_without_a_device_is_reported_nothing(void **state)
 {
     struct sim_hosts_config config = sim_hosts_config_of(3);
     config.verbs = &verbs;
@@ -332,8 +332,8 @@ static void tokens_stand_for_keys(void **state)
 int main(void)
 {
     return TESTS_RUN_EACH(set_up, hosts_end, tokens_stand_for_keys, memory_is_bounded, a_put_is_one_work_request,
-                          credit_goes_along, slots_are_given_back_once, broken_pairs_lose_nothing, packets_take_over,
+                          credit_goes_along, slots_are_released_once, broken_pairs_lose_nothing, packets_take_over,
                           what_no_device_knows_goes_by_packets, a_device_that_fails_is_replaced_by_packets,
-                          memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_told_nothing,
+                          memory_of_gets_is_busy_until_they_settle, a_peer_without_a_device_is_reported_nothing,
                           a_stopped_peer_fails_in_time);
 }

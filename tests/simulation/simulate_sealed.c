@@ -130,14 +130,14 @@ static void order_late(bool asks_sealed)
     assert_true(is_late && asked > 0); /* all times of set-up have been tried */
 }
 
-static void who_is_told_late_seals(void **state)
+static void a_peer_that_learns_late_seals(void **state)
 {
     order_late(false);
     order_late(true);
 }
 
 /* A connection without an operation is reported as well. */
-static void refusal_is_told(void **state)
+static void refusal_is_reported(void **state)
 {
     two_hosts(CW_ENCRYPTION_OFF);
     host_is(0, REQUIRED);
@@ -275,7 +275,7 @@ static void audit_close(void)
     free(audit.directions);
 }
 
-static void no_nonce_comes_twice(void **state)
+static void no_nonce_is_used_twice(void **state)
 {
     audit_open(0.1);
     uint64_t retransmitted = 0;
@@ -359,6 +359,7 @@ static void a_used_up_key_ends_its_session(void **state)
 
 int main(void)
 {
-    return HOSTS_TESTS_RUN(either_side_may_insist, who_is_told_late_seals, refusal_is_told, no_nonce_comes_twice,
-                           not_even_with_the_same_seeds, phases_differ, a_used_up_key_ends_its_session);
+    return HOSTS_TESTS_RUN(either_side_may_insist, a_peer_that_learns_late_seals, refusal_is_reported,
+                           no_nonce_is_used_twice, not_even_with_the_same_seeds, phases_differ,
+                           a_used_up_key_ends_its_session);
 }

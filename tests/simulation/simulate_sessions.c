@@ -160,7 +160,7 @@ static void a_silent_peer_fails_within_the_bound(void **state)
 }
 
 /* Multicast needs no session with its members: a probed peer may never have been heard. */
-static void a_peer_that_was_never_there_is_told_once(void **state)
+static void a_peer_that_was_never_there_is_reported_once(void **state)
 {
     for (int is_asked = 0; is_asked < 2; is_asked++) {
         hosts_of_two(400 * SIMULATION_MS, CW_ENCRYPTION_OFF);
@@ -201,7 +201,7 @@ static void what_is_lost_after_a_long_rest_is_sent_again(void **state)
 }
 
 /* No packet arrived for longer than the bound because no probe was sent. */
-static void who_stood_still_gives_nobody_up(void **state)
+static void a_stopped_peer_declares_nobody_failed(void **state)
 {
     hosts_of_two(1000 * SIMULATION_MS, CW_ENCRYPTION_OFF);
     converse();
@@ -259,7 +259,7 @@ static void messages_to_and_fro_cost_a_packet_each(void **state)
 }
 
 /* Numbers of packets begin anywhere, also where the first one below would be negative. */
-static void sessions_hear_from_their_first_number_on(void **state)
+static void sessions_receive_from_their_first_number_on(void **state)
 {
     static const uint32_t numbers[] = {0, 1, UINT32_MAX};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -284,7 +284,7 @@ static void sessions_hear_from_their_first_number_on(void **state)
 int main(void)
 {
     return HOSTS_TESTS_RUN(messages_to_and_fro_cost_a_packet_each, a_silent_peer_fails_within_the_bound,
-                           a_peer_that_was_never_there_is_told_once, what_is_lost_after_a_long_rest_is_sent_again,
-                           who_stood_still_gives_nobody_up, sessions_hear_from_their_first_number_on,
+                           a_peer_that_was_never_there_is_reported_once, what_is_lost_after_a_long_rest_is_sent_again,
+                           a_stopped_peer_declares_nobody_failed, sessions_receive_from_their_first_number_on,
                            a_restarted_peer_is_a_new_one, packets_of_the_past_do_nothing);
 }

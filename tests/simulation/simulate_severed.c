@@ -161,7 +161,7 @@ static void neighbours_continue(void)
     CHECK(memcmp(host->memory, near.to->memory, PUTS * PUT_BYTES) == 0);
 }
 
-static void is_told_in_time_when_it_does_not(void **state)
+static void is_reported_in_time_when_it_does_not(void **state)
 {
     struct test_seeds seeds = test_seeds(1001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[WAYS][CUTS] = {{0}};
@@ -192,7 +192,7 @@ static void is_told_in_time_when_it_does_not(void **state)
     }
 }
 
-static void who_waits_for_answers_is_told_in_time(void **state)
+static void a_waiting_peer_learns_in_time(void **state)
 {
     struct test_seeds seeds = test_seeds(3001, (test_count("CW_TEST_SEEDS", 20) + SEEDS_EACH - 1) / SEEDS_EACH);
     uint64_t latest_ns[CUTS] = {0};
@@ -261,6 +261,6 @@ static void heavy_loss_is_no_failure(void **state)
 
 int main(void)
 {
-    return HOSTS_TESTS_RUN(goes_on_when_it_returns, is_told_in_time_when_it_does_not,
-                           who_waits_for_answers_is_told_in_time, heavy_loss_is_no_failure);
+    return HOSTS_TESTS_RUN(goes_on_when_it_returns, is_reported_in_time_when_it_does_not, a_waiting_peer_learns_in_time,
+                           heavy_loss_is_no_failure);
 }

@@ -164,7 +164,7 @@ static uint64_t silence(uint64_t seed)
     return took_ns;
 }
 
-static void a_silent_member_is_taken_out_in_time(void **state)
+static void a_silent_member_is_removed_in_time(void **state)
 {
     struct test_seeds seeds = test_seeds(1, test_count("CW_TEST_SEEDS", SEEDS));
     uint64_t longest_ns = 0, sum_ns = 0;
@@ -206,5 +206,5 @@ static void a_member_that_answers_stays(void **state)
 
 int main(void)
 {
-    return HOSTS_TESTS_RUN(a_silent_member_is_taken_out_in_time, a_member_that_answers_stays);
+    return HOSTS_TESTS_RUN(a_silent_member_is_removed_in_time, a_member_that_answers_stays);
 }

@@ -163,7 +163,7 @@ static void several_are_under_way(int form)
 
 /* Rank 0 sends the last rank one element more, or less, than that one expects: all ranks are notified, before data is
  * sent; the communicator stays usable. */
-static void counts_that_differ_are_told(int form, int change)
+static void counts_that_differ_are_reported(int form, int change)
 {
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
     struct call call = {.many = &many, .send_type = MPI_INT, .receive_type = MPI_INT};
@@ -202,8 +202,8 @@ static void test_algorithm(MPI_Comm from, const char *name, int is_thorough)
         }
         several_are_under_way(form == 0 ? 1 : form);
         if (strcmp(name, "pairs") != 0) {
-            counts_that_differ_are_told(form, 1);
-            counts_that_differ_are_told(form, -1);
+            counts_that_differ_are_reported(form, 1);
+            counts_that_differ_are_reported(form, -1);
         }
     }
     test_large_counts(PATTERNS - 2);

@@ -285,7 +285,7 @@ static void made_by_groups_alone(void)
 }
 
 /* Rank 1 hears, in MPI_COMM_WORLD, that there are messages in a communicator whose making it has not yet waited for. */
-static void messages_may_come_before_their_communicator(void)
+static void messages_may_arrive_before_their_communicator(void)
 {
     enum { LONG = 30000 };
     static int out[LONG], in[LONG];
@@ -400,7 +400,7 @@ int main(int argc, char **argv)
     splits_by_resource();
     made_of_groups();
     made_by_groups_alone();
-    messages_may_come_before_their_communicator();
+    messages_may_arrive_before_their_communicator();
     freed_with_messages_under_way();
     many_one_after_the_other();
     many_at_a_time();

@@ -201,7 +201,7 @@ static void addresses(void)
 }
 
 /* Parts of the standard that the library does not have yet say so, and leave the program to go on. */
-static void what_is_not_supported_says_so(void)
+static void unsupported_calls_report_it(void)
 {
     MPI_Win window = MPI_WIN_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
@@ -313,7 +313,7 @@ int main(int argc, char **argv)
     added_again();
     memory();
     addresses();
-    what_is_not_supported_says_so();
+    unsupported_calls_report_it();
     attributes_for_the_end();
     MPI_Finalize();
     EXPECT_EQUAL(deletions, 3);

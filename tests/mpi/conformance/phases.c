@@ -189,7 +189,7 @@ static void other_calls_go_on_between(void)
 
 /* ---- what does not fit ---- */
 
-static void wrong_handles_are_told(void)
+static void wrong_handles_are_reported(void)
 {
     MPIX_Alltoallv_phases phases = control2(0, 0, NULL);
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
@@ -205,7 +205,7 @@ static void wrong_handles_are_told(void)
     many_free(&many);
 }
 
-static void wrong_counts_are_told(void)
+static void wrong_counts_are_reported(void)
 {
     MPIX_Alltoallv_phases phases = control2(0, 0, NULL), other;
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
@@ -242,7 +242,7 @@ static void wrong_counts_are_told(void)
 }
 
 /* Rank 0 has other phases for the same counts, or is in another call: all need its data, and are notified. */
-static void other_phases_are_told(void)
+static void other_phases_are_reported(void)
 {
     MPIX_Alltoallv_phases mine = control2(0, 0, rank == 0 ? "alltoallv=greedy" : "alltoallv=all-to-all-based");
     MPIX_Alltoallv_phases ours = control2(0, 0, NULL);
@@ -257,7 +257,7 @@ static void other_phases_are_told(void)
     MPIX_Alltoallv_phases_free(&ours);
 }
 
-static void another_call_is_told(void)
+static void another_call_is_reported(void)
 {
     MPIX_Alltoallv_phases phases = control2(0, 0, NULL);
     struct many many = many_make(comm, 0, 0, LAYOUT_PACKED, 1, 1);
@@ -275,7 +275,7 @@ static void another_call_is_told(void)
     MPIX_Alltoallv_phases_free(&phases);
 }
 
-static void wrong_words_are_told(void)
+static void wrong_words_are_reported(void)
 {
     const char *const words[] = {"alltoallv=bruck", "alltoallv=pairs", "greedy", "alltoallv=greedy:threshold=lots"};
     int *matrix = matrix_make(0, 0);
@@ -319,7 +319,7 @@ static void load_fails(const char *path, int wanted)
 }
 
 /* Each rank with files of its own. */
-static void wrong_files_are_told(void)
+static void wrong_files_are_reported(void)
 {
     static char bytes[1 << 20];
     char path[256], missing[300], name[32];
@@ -390,12 +390,12 @@ int main(int argc, char **argv)
         test_levels(PATTERNS - 1, 1, schedulings[i]);
     }
     other_calls_go_on_between();
-    wrong_handles_are_told();
-    wrong_counts_are_told();
-    other_phases_are_told();
-    another_call_is_told();
-    wrong_words_are_told();
-    wrong_files_are_told();
+    wrong_handles_are_reported();
+    wrong_counts_are_reported();
+    other_phases_are_reported();
+    another_call_is_reported();
+    wrong_words_are_reported();
+    wrong_files_are_reported();
     comm_set(MPI_COMM_SELF);
     test_levels(5, 0, NULL);
     directory_remove();

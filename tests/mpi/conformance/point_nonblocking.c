@@ -168,7 +168,7 @@ static void nothing_active(MPI_Request first, MPI_Request second, int count)
     EXPECT(requests[0] == first && requests[1] == second);
 }
 
-static void nothing_active_to_ask_for(MPI_Request first, MPI_Request second)
+static void nothing_active_to_query(MPI_Request first, MPI_Request second)
 {
     MPI_Request requests[2] = {first, second};
     MPI_Status statuses[2];
@@ -211,8 +211,8 @@ static void null_and_inactive_requests_are_no_work(void)
     nothing_active(inactive, MPI_REQUEST_NULL, 2);
     nothing_active(MPI_REQUEST_NULL, inactive, 2);
     nothing_active(MPI_REQUEST_NULL, MPI_REQUEST_NULL, 0);
-    nothing_active_to_ask_for(MPI_REQUEST_NULL, inactive);
-    nothing_active_to_ask_for(inactive, MPI_REQUEST_NULL);
+    nothing_active_to_query(MPI_REQUEST_NULL, inactive);
+    nothing_active_to_query(inactive, MPI_REQUEST_NULL);
     MPI_Request_free(&inactive);
 }
 
@@ -222,7 +222,7 @@ static void send_now(int tag)
 }
 
 /* Missing messages are not reported, and requests that the calls skip can still be completed. */
-static void only_what_is_complete_is_told(void)
+static void only_complete_requests_are_reported(void)
 {
     MPI_Request requests[6], inactive;
     MPI_Status status, statuses[6];
@@ -358,7 +358,7 @@ static void freed_requests_go_on(int count)
 }
 
 /* 3.7.5: which one failed is in the statuses; 3.2.5: MPI_ERROR changes only then. */
-static void failures_are_told_in_statuses(void)
+static void failures_are_reported_in_statuses(void)
 {
     int out[100] = {1, 2, 3}, small = 0, large[100], count = 0, indices[2], index = -1;
     MPI_Request requests[2], sends[2];
@@ -470,13 +470,13 @@ int main(int argc, char **argv)
     MPI_Buffer_detach(&buffer, &bytes);
     free(buffer);
     null_and_inactive_requests_are_no_work();
-    only_what_is_complete_is_told();
+    only_complete_requests_are_reported();
     asking_frees_nothing();
     synchronous_sends_wait_for_their_receive(1);
     synchronous_sends_wait_for_their_receive(50000);
     freed_requests_go_on(1);
     freed_requests_go_on(50000);
-    failures_are_told_in_statuses();
+    failures_are_reported_in_statuses();
     send_and_receive_as_one_request(3);
     send_and_receive_as_one_request(70000);
     many_from_all();

@@ -150,7 +150,7 @@ static void nobody_answers_at_once(void)
 
 /* A message that a matched probe took is invisible to others: neither a probe nor a receive finds it; the others keep
  * their order. */
-static void taken_messages_are_gone(int count)
+static void received_messages_are_removed(int count)
 {
     enum { COUNT = 6 };
     int *out[COUNT], *in = calloc((size_t)count, sizeof(int));
@@ -293,8 +293,8 @@ int main(int argc, char **argv)
         probed_then_received(counts[i]);
     }
     nobody_answers_at_once();
-    taken_messages_are_gone(1);
-    taken_messages_are_gone(30000);
+    received_messages_are_removed(1);
+    received_messages_are_removed(30000);
     matched_probes_match_synchronous_sends();
     too_long_is_truncated(5);
     too_long_is_truncated(30000);

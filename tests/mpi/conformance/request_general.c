@@ -55,7 +55,7 @@ static void expect_reported(const MPI_Status *status)
     EXPECT_EQUAL(expect_cancelled(status), 0);
 }
 
-static void they_complete_when_the_program_says_so(void)
+static void they_complete_when_the_program_asks_for_it(void)
 {
     struct operation operation;
     MPI_Request request = start(&operation);
@@ -239,7 +239,7 @@ static void statuses_count_elements(void)
 int main(int argc, char **argv)
 {
     expect_start(&argc, &argv);
-    they_complete_when_the_program_says_so();
+    they_complete_when_the_program_asks_for_it();
     they_mix_with_others();
     they_may_be_freed();
     they_may_be_cancelled();

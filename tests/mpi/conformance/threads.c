@@ -136,7 +136,7 @@ static void *communicators(void *number)
 enum { EACH = 200 };
 static int seen[THREADS][EACH * THREADS]; /* by the thread that received it */
 
-static void *all_take_what_comes(void *number)
+static void *all_accept_what_arrives(void *number)
 {
     int thread = *(int *)number;
     MPI_Request sends[EACH];
@@ -161,7 +161,7 @@ static void *all_take_what_comes(void *number)
     return NULL;
 }
 
-static void each_message_came_once(void)
+static void each_message_arrived_once(void)
 {
     for (int value = 0; value < EACH * THREADS; value++) {
         int sum = 0;
@@ -244,8 +244,8 @@ int main(int argc, char **argv)
     in_threads(collectives);
     in_threads(communicators);
     MPI_Barrier(MPI_COMM_WORLD); /* no wildcard before all are here */
-    in_threads(all_take_what_comes);
-    each_message_came_once();
+    in_threads(all_accept_what_arrives);
+    each_message_arrived_once();
     generalized_requests();
     for (int i = 0; i < THREADS; i++) {
         MPI_Comm_free(&comms[i]);

@@ -129,7 +129,7 @@ static int dimensions_of(MPI_Comm grid)
     return count;
 }
 
-static void what_a_grid_tells(MPI_Comm grid, int rows, int columns, int row_periodic, int column_periodic)
+static void queries_of_a_grid(MPI_Comm grid, int rows, int columns, int row_periodic, int column_periodic)
 {
     int sizes[2], periodic[2], mine[2], rank, size;
     EXPECT_EQUAL(kind_of(grid), MPI_CART);
@@ -206,7 +206,7 @@ static void parts_of_grids(MPI_Comm grid, int rows, int columns, int column_peri
     }
     MPI_Comm copy;
     MPI_Comm_dup(grid, &copy);
-    what_a_grid_tells(copy, rows, columns, 1, column_periodic);
+    queries_of_a_grid(copy, rows, columns, 1, column_periodic);
     MPI_Comm_free(&copy);
 }
 
@@ -218,7 +218,7 @@ static void grids(int rows, int columns)
     for (int periodic = 0; periodic < 4; periodic++) {
         MPI_Comm grid = grid_make(rows, columns, periodic & 1, periodic >> 1);
         if (grid != MPI_COMM_NULL) {
-            what_a_grid_tells(grid, rows, columns, periodic & 1, periodic >> 1);
+            queries_of_a_grid(grid, rows, columns, periodic & 1, periodic >> 1);
             shifts(grid, rows, columns, periodic & 1, periodic >> 1);
             if (periodic & 1) {
                 parts_of_grids(grid, rows, columns, periodic >> 1);

@@ -197,7 +197,7 @@ static void different_counts(void)
 }
 
 /* Rank 0 is not the root of its reduction and continues at once; rank 1 waits for it as the root of a broadcast. */
-static void root_has_gone_on(void)
+static void root_has_continued(void)
 {
     barriers();
     if (rank == 0) {
@@ -210,7 +210,7 @@ static void root_has_gone_on(void)
 }
 
 /* Rank 0 sends without a receive, waits for no rank, and is in a later call when the others wait for it. */
-static void sender_has_gone_on(void)
+static void sender_has_continued(void)
 {
     barriers();
     if (rank == 0) {
@@ -266,8 +266,8 @@ static const struct way {
     {"different_calls", different_calls},
     {"different_roots", different_roots},
     {"different_counts", different_counts},
-    {"root_has_gone_on", root_has_gone_on},
-    {"sender_has_gone_on", sender_has_gone_on},
+    {"root_has_continued", root_has_continued},
+    {"sender_has_continued", sender_has_continued},
     {"long_gather", long_gather},
 };
 

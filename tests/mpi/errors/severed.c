@@ -2,7 +2,7 @@
  * simulator takes it down, SECONDS after the start.
  *
  * KIND bcast, allreduce, point; WHEN returns (all continues), gone (errors are fatal), reported (errors are returned,
- * and the ranks of a cluster talk to one another afterwards), given_up (one rank of each cluster gets an error and
+ * and the ranks of a cluster talk to one another afterwards), declared_failed (one rank of each cluster gets an error and
  * ends; the other waits for it alone). */
 #include <stdbool.h>
 #include <stdio.h>
@@ -161,13 +161,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_split(MPI_COMM_WORLD, rank < size / 2, rank, &cluster);
-    bool is_given_up = strcmp(when, "given_up") == 0;
-    if (is_given_up || strcmp(when, "reported") == 0) {
+    bool is_declared_failed = strcmp(when, "declared_failed") == 0;
+    if (is_declared_failed || strcmp(when, "reported") == 0) {
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Comm_set_errhandler(cluster, MPI_ERRORS_RETURN);
     }
     int code = MPI_SUCCESS;
-    if (is_given_up && rank % (size / 2) != 0) {
+    if (is_declared_failed && rank % (size / 2) != 0) {
         waits_end(rank - rank % (size / 2), cluster);
         MPI_Finalize();
         return 0;
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     }
     if (code != MPI_SUCCESS) {
         error_print(code);
-        if (is_given_up) {
+        if (is_declared_failed) {
             MPI_Comm_free(&cluster);
         } else {
             cluster_talk(cluster);

@@ -99,7 +99,7 @@ def includes_fit_every_compilation(folder):
     expect(compiles(folder, "b.f", missing).returncode != 0, "mpif.h: a call without ierror is refused")
 
 
-def wrong_arguments_are_refused(folder):
+def wrong_arguments_are_rejected(folder):
     for call, what in [(RIGHT, None)] + WRONG:
         text = f"program p\nuse mpi\nimplicit none\nreal :: x\ninteger :: code\n{call}\nend program\n"
         result = compiles(folder, "call.f90", text)
@@ -109,7 +109,7 @@ def wrong_arguments_are_refused(folder):
             expect(result.returncode != 0 and "Error" in result.stdout, f"{what} is refused: {call}")
 
 
-def wrapper_says_what_it_does():
+def wrapper_prints_what_it_does():
     folder = os.path.dirname(mpifort)
     for name in ["mpifort", "mpif77", "mpif90"]:
         wrapper = os.path.join(folder, name)
@@ -136,12 +136,12 @@ def main():
     names = open(names_path).read().split()
     expect(len(names) > 400, f"more than 400 functions, not {len(names)}")
     symbols_are_there(names)
-    wrapper_says_what_it_does()
+    wrapper_prints_what_it_does()
     with tempfile.TemporaryDirectory() as folder:
         interfaces_are_there(folder, names)
         constants_have_their_values(folder)
         includes_fit_every_compilation(folder)
-        wrong_arguments_are_refused(folder)
+        wrong_arguments_are_rejected(folder)
         if launcher != "-":
             programs_link_and_run(folder)
     return exit_code()

@@ -77,7 +77,7 @@ static void test_options_accepted(void **state)
     assert_int_equal(parsed.each, 2);
 }
 
-static void test_options_refused(void **state)
+static void test_options_rejected(void **state)
 {
     char *rows[][4] = {
         {"test", "--unknown", NULL},    {"test", "--count", NULL},        {"test", "--count", "65", NULL},
@@ -95,5 +95,5 @@ static void test_options_refused(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_counts, test_lists_and_addresses, test_options_accepted, test_options_refused);
+    return TESTS_RUN(test_counts, test_lists_and_addresses, test_options_accepted, test_options_rejected);
 }

@@ -60,7 +60,7 @@ static void open_all(void)
     assert_non_null(handoff);
 }
 
-static void test_all_come_in_order(void **state)
+static void test_all_arrive_in_order(void **state)
 {
     static const uint32_t writers[] = {1, 2};
     uint32_t next[THREADS] = {0};
@@ -120,5 +120,5 @@ static void test_room_has_an_end(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_all_come_in_order, test_room_has_an_end);
+    return TESTS_RUN(test_all_arrive_in_order, test_room_has_an_end);
 }

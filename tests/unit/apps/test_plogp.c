@@ -88,7 +88,7 @@ static void any_samples_make_a_valid_table(void **state)
     }
 }
 
-static void samples_are_taken_where_the_table_bends(void **state)
+static void samples_are_where_the_table_bends(void **state)
 {
     struct plogp_sample line[] = {{0, 1000, 0, 0}, {1000, 2000, 0, 0}, {10000, 11000, 0, 0}, {100000, 101000, 0, 0}};
     assert_int_equal(plogp_next_size(line, 4), 0);
@@ -124,7 +124,7 @@ static void ports_are_what_goes_at_full_speed(void **state)
 
 /* A machine that is busy takes its slices from half of the trips or more; one that is disturbed now and then does
  * not. */
-static void noise_is_told_from_disturbances(void **state)
+static void noise_is_distinguished_from_disturbances(void **state)
 {
     double quiet[100], busy[100];
     for (int i = 0; i < 100; i++) {
@@ -146,7 +146,7 @@ static void medians(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_known_machine_is_found_again, any_samples_make_a_valid_table,
-                     samples_are_taken_where_the_table_bends, contention_lies_between_the_bounds,
-                     ports_are_what_goes_at_full_speed, medians, noise_is_told_from_disturbances);
+    return TESTS_RUN(a_known_machine_is_found_again, any_samples_make_a_valid_table, samples_are_where_the_table_bends,
+                     contention_lies_between_the_bounds, ports_are_what_goes_at_full_speed, medians,
+                     noise_is_distinguished_from_disturbances);
 }

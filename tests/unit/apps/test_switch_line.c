@@ -30,7 +30,7 @@ static void a_long_fat_line_fits(void **state)
     }
 }
 
-static void what_is_full_says_so_and_slots_come_back(void **state)
+static void full_tables_report_it_and_slots_are_reused(void **state)
 {
     struct switch_pool pool;
     struct switch_frame *first = NULL, *frame;
@@ -49,7 +49,7 @@ static void what_is_full_says_so_and_slots_come_back(void **state)
     switch_pool_close(&pool);
 }
 
-static void more_than_there_is_is_told(void **state)
+static void more_than_there_is_is_reported(void **state)
 {
     struct switch_pool pool;
     assert_int_equal(switch_pool_open(&pool, UINT64_C(1) << 40, 9614), CW_OK);
@@ -100,7 +100,7 @@ static uint64_t next(struct world *world, uint32_t expected)
     return arrival_ns;
 }
 
-static void lines_take_turns_by_time(void **state)
+static void lines_alternate_by_time(void **state)
 {
     struct world world;
     struct cw_link_config near = sea;
@@ -169,7 +169,7 @@ static void the_longest_queue_is_noted(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_long_fat_line_fits, what_is_full_says_so_and_slots_come_back, more_than_there_is_is_told,
-                     lines_take_turns_by_time, lateness_does_not_add_up, a_shorter_delay_overtakes_nothing,
+    return TESTS_RUN(a_long_fat_line_fits, full_tables_report_it_and_slots_are_reused, more_than_there_is_is_reported,
+                     lines_alternate_by_time, lateness_does_not_add_up, a_shorter_delay_overtakes_nothing,
                      the_longest_queue_is_noted);
 }

@@ -141,7 +141,7 @@ static void test_runs_left_out_do_not_matter(void **state)
 
 /* M/B + L, on the network of Matsuda et al. (2006), with 8 ranks in each of two clusters: 32 MB at 1 Gb/s, and 10 ms.
  * */
-static void test_overlapped_stages_come_near_their_bound(void **state)
+static void test_overlapped_stages_are_near_their_bound(void **state)
 {
     static const uint32_t cluster_of[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1};
     struct cw_problem *problem = problem_built(&(struct cw_problem_request){.collective = CW_BCAST,
@@ -213,5 +213,5 @@ static void test_phases(void **state)
 int main(void)
 {
     return TESTS_RUN(test_smooth, test_best_of_grid, test_runs_left_out_do_not_matter,
-                     test_overlapped_stages_come_near_their_bound, test_multicast_only_where_there_is_one, test_phases);
+                     test_overlapped_stages_are_near_their_bound, test_multicast_only_where_there_is_one, test_phases);
 }

@@ -202,7 +202,7 @@ static void the_budget_goes_to_the_groups_used_most(void **state)
     cw_compile_dispose(&compiled);
 }
 
-static void other_runs_are_told_apart(void **state)
+static void other_runs_are_distinguished(void **state)
 {
     struct sample sample;
     struct cw_recording *recordings[2];
@@ -264,8 +264,8 @@ static void bundles_are_read_as_written(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(what_is_noted_is_read, a_full_recorder_counts, rows_become_a_matrix,
-                     what_does_not_fit_together_is_left, only_what_is_sooner_is_planned,
-                     plans_are_priced_by_what_carries_them, ways_of_one_problem_are_one_plan,
-                     the_budget_goes_to_the_groups_used_most, other_runs_are_told_apart, bundles_are_read_as_written);
+    return TESTS_RUN(
+        what_is_noted_is_read, a_full_recorder_counts, rows_become_a_matrix, what_does_not_fit_together_is_left,
+        only_what_is_sooner_is_planned, plans_are_priced_by_what_carries_them, ways_of_one_problem_are_one_plan,
+        the_budget_goes_to_the_groups_used_most, other_runs_are_distinguished, bundles_are_read_as_written);
 }

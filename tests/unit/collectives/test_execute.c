@@ -535,7 +535,7 @@ static void refuses(const struct cw_execution_request *request)
     assert_ptr_equal(execution, untouched);
 }
 
-static void test_create_refuses(void **state)
+static void test_create_rejects(void **state)
 {
     for (uint32_t i = 0; i < 6; i++) {
         struct bench *bench = bench_begin(2);
@@ -552,7 +552,7 @@ static void test_create_refuses(void **state)
 }
 
 /* Two waits of which both would have to match one put: alone or in bodies, in any mixture. */
-static void test_create_refuses_two_waits_for_one_put(void **state)
+static void test_create_rejects_two_waits_for_one_put(void **state)
 {
     static const struct {
         uint32_t iterations, number, other_iterations, other_number;
@@ -584,6 +584,6 @@ int main(void)
 {
     return TESTS_RUN(test_describe, test_describe_barrier_and_body, test_order_of_starts, test_sent_is_enough,
                      test_work_of_a_poll_is_bounded, test_refusals_are_bounded, test_reductions_are_left,
-                     test_early_arrivals_are_kept, test_intruders, test_failures, test_create_refuses,
-                     test_create_refuses_two_waits_for_one_put);
+                     test_early_arrivals_are_kept, test_intruders, test_failures, test_create_rejects,
+                     test_create_rejects_two_waits_for_one_put);
 }

@@ -148,7 +148,7 @@ static void test_prices(void **state)
     }
 }
 
-static void test_transports_without_them_are_refused(void **state)
+static void test_transports_without_them_are_rejected(void **state)
 {
     struct cw_plan *plan = usual();
     const struct cw_transport transport = {.put = NULL};
@@ -159,7 +159,7 @@ static void test_transports_without_them_are_refused(void **state)
     cw_plan_destroy(plan);
 }
 
-static void test_problems_tell_hosts(void **state)
+static void test_problems_have_hosts(void **state)
 {
     static const struct {
         uint32_t hosts;
@@ -205,5 +205,5 @@ static void test_problems_tell_hosts(void **state)
 int main(void)
 {
     return TESTS_RUN(test_rules_of_one_schedule, test_ranks_that_do_not_agree, test_prices,
-                     test_transports_without_them_are_refused, test_problems_tell_hosts);
+                     test_transports_without_them_are_rejected, test_problems_have_hosts);
 }

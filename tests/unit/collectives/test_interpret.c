@@ -127,7 +127,7 @@ static void test_trace(void **state)
 }
 
 /* A put or a wait is missing, or there is no port. */
-static void test_endless_plans_are_refused(void **state)
+static void test_endless_plans_are_rejected(void **state)
 {
     for (uint32_t i = 0; i < 3; i++) {
         struct cw_network network = network_of(&rows[1]);
@@ -166,5 +166,5 @@ static void test_direct_routes_count_as_none(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_times, test_trace, test_endless_plans_are_refused, test_direct_routes_count_as_none);
+    return TESTS_RUN(test_times, test_trace, test_endless_plans_are_rejected, test_direct_routes_count_as_none);
 }

@@ -93,7 +93,7 @@ static void what_is_written_is_read_again(void **state)
     "{\"causeway-plogp\": 1, \"networks\": [], \"tests\": [{\"path\": \"wire\", \"collective\": \"bcast\", " \
     "\"ranks\": 2, \"bytes\": 8, " more "}]}"
 
-static void what_makes_no_sense_is_refused_with_place_and_reason(void **state)
+static void nonsense_is_rejected_with_place_and_reason(void **state)
 {
     static const struct {
         const char *text;
@@ -188,7 +188,7 @@ static void answers_lie_between_tests(void **state)
 }
 
 /* Tests, then measured parameters, then figures of the program's own. */
-static void choices_say_what_they_are_by(void **state)
+static void choices_have_a_reason(void **state)
 {
     struct cw_measured *measured = sample_make();
     struct cw_candidate best;
@@ -227,7 +227,7 @@ static void built_in_figures_are_valid(void **state)
 }
 
 /* Queue pairs are no packets: measurements of one do not apply to the other. */
-static void paths_are_told_apart(void **state)
+static void paths_are_distinguished(void **state)
 {
     struct cw_measured *measured = cw_measured_create();
     struct cw_measured_network row = {.path = CW_MEASURED_RDMA, .ranks = 8};
@@ -273,7 +273,7 @@ static void clusters_make_a_network_wide(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(paths_are_told_apart, clusters_make_a_network_wide, rows_are_kept_in_order,
-                     what_is_written_is_read_again, what_makes_no_sense_is_refused_with_place_and_reason,
-                     answers_lie_between_tests, choices_say_what_they_are_by, built_in_figures_are_valid);
+    return TESTS_RUN(paths_are_distinguished, clusters_make_a_network_wide, rows_are_kept_in_order,
+                     what_is_written_is_read_again, nonsense_is_rejected_with_place_and_reason,
+                     answers_lie_between_tests, choices_have_a_reason, built_in_figures_are_valid);
 }

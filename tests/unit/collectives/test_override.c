@@ -35,7 +35,7 @@ static void words_are_understood(void **state)
     assert_string_equal(override.of[CW_SCAN].name, "host");
 }
 
-static void the_rest_is_refused(void **state)
+static void the_rest_is_rejected(void **state)
 {
     static const struct {
         const char *text;
@@ -96,5 +96,5 @@ static void what_is_written_is_understood(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(words_are_understood, the_rest_is_refused, what_is_written_is_understood);
+    return TESTS_RUN(words_are_understood, the_rest_is_rejected, what_is_written_is_understood);
 }

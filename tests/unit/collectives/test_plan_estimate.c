@@ -18,7 +18,7 @@ static uint64_t estimate(const struct cw_problem *problem, const struct cw_algor
 }
 
 /* Within a factor of three of every algorithm's plan, except its root's own data. */
-static void test_near_what_plans_take(void **state)
+static void test_near_the_time_of_plans(void **state)
 {
     const struct cw_algorithm *algorithm;
     for (uint32_t i = 0; (algorithm = cw_algorithm_at(i)) != NULL; i++) {
@@ -63,5 +63,5 @@ static void test_absurd_numbers_of_ranks(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_near_what_plans_take, test_absurd_numbers_of_ranks);
+    return TESTS_RUN(test_near_the_time_of_plans, test_absurd_numbers_of_ranks);
 }

@@ -179,7 +179,7 @@ static void test_memory_by_length(void **state)
 }
 
 /* The first rank that is wrong is the last one to be read: it is named, not what is wrong behind it. */
-static void test_ranks_are_judged_one_by_one(void **state)
+static void test_ranks_are_checked_one_by_one(void **state)
 {
     struct cw_plan *plan = plan_make(CW_BCAST, "flat", 4);
     struct cw_schedule *schedule = &plan->schedules[1];
@@ -202,5 +202,5 @@ static void test_ranks_are_judged_one_by_one(void **state)
 int main(void)
 {
     return TESTS_RUN(test_written_and_read, test_cut_off_or_altered, test_memory_by_length,
-                     test_ranks_are_judged_one_by_one);
+                     test_ranks_are_checked_one_by_one);
 }

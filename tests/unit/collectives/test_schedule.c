@@ -326,7 +326,7 @@ static void test_valid(void **state)
     assert_int_equal(cw_schedule_validate(&empty, 1, sample.buffer_bytes, error, sizeof(error)), CW_OK);
 }
 
-static void test_each_breakage_is_refused(void **state)
+static void test_each_breakage_is_rejected(void **state)
 {
     for (size_t i = 0; i < sizeof(breakages) / sizeof(breakages[0]); i++) {
         struct sample sample;
@@ -388,5 +388,5 @@ static void test_plan(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_valid, test_each_breakage_is_refused, test_permitted, test_sizes_unknown, test_plan);
+    return TESTS_RUN(test_valid, test_each_breakage_is_rejected, test_permitted, test_sizes_unknown, test_plan);
 }

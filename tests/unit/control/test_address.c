@@ -114,7 +114,7 @@ static const char *const commands[] = {
     "ip addr add fd78::1/64 dev two nodad preferred_lft 0",
 };
 
-static void others_are_told_of_what_they_can_use(void **state)
+static void others_learn_what_they_can_use(void **state)
 {
     if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0 || access("/proc/sys/net/ipv6", F_OK) != 0) {
         print_message("not tested: a network of its own needs root and IPv6\n");
@@ -131,5 +131,5 @@ static void others_are_told_of_what_they_can_use(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(answers_are_read, broken_answers_do_no_harm, others_are_told_of_what_they_can_use);
+    return TESTS_RUN(answers_are_read, broken_answers_do_no_harm, others_learn_what_they_can_use);
 }

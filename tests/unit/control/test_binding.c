@@ -104,7 +104,7 @@ static void test_dedicated_cores_are_whole_and_apart(void **state)
     assert_string_equal(binding.undedicated, "");
 }
 
-static void test_errors_say_how_many_there_are(void **state)
+static void test_errors_have_a_count(void **state)
 {
     struct launch_binding binding;
     char error[300];
@@ -198,6 +198,6 @@ static void test_texts(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_dedicated_cores_are_whole_and_apart, test_errors_say_how_many_there_are,
+    return TESTS_RUN(test_dedicated_cores_are_whole_and_apart, test_errors_have_a_count,
                      test_ranks_of_other_launchers_find_their_own, test_texts);
 }

@@ -109,7 +109,7 @@ static void variable_set(const char *text)
 }
 
 /* N processes must not become N jobs of one; a program of one process runs in a batch script. */
-static void unknown_launchers_are_refused(void **state)
+static void unknown_launchers_are_rejected(void **state)
 {
     static const struct {
         const char *variables[2]; /* NAME=VALUE */
@@ -348,6 +348,6 @@ static void test_bad_environments(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(set_up, NULL, test_alone, unknown_launchers_are_refused, test_pmi1, test_pmi1_get_each,
+    return TESTS_RUN_EACH(set_up, NULL, test_alone, unknown_launchers_are_rejected, test_pmi1, test_pmi1_get_each,
                           test_bad_launchers, test_size_advertised, test_stale_variables, test_bad_environments);
 }

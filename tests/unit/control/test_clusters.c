@@ -54,7 +54,7 @@ static void without_a_file(void **state)
     cw_clusters_destroy(NULL);
 }
 
-static void emulated_hosts_take_ranks_in_blocks(void **state)
+static void emulated_hosts_get_ranks_in_blocks(void **state)
 {
     char text[600];
     snprintf(text, sizeof(text), TWO, "");
@@ -91,7 +91,7 @@ static void others_are_found_by_name(void **state)
     assert_null(strchr(error, '\n'));
 }
 
-static void what_is_refused(void **state)
+static void what_is_rejected(void **state)
 {
     char text[600], error[600];
     struct cw_clusters *clusters = NULL;
@@ -211,7 +211,7 @@ static void shapers_go_by_bottleneck(void **state)
     cw_clusters_destroy(clusters);
 }
 
-static void links_say_what_is_sealed(void **state)
+static void links_report_what_is_sealed(void **state)
 {
     static const char line[] =
         "{\"clusters\": [{\"name\": \"a\", \"hosts\": 1}, {\"name\": \"b\", \"hosts\": 1}, {\"name\": \"c\", "
@@ -228,7 +228,7 @@ static void links_say_what_is_sealed(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(without_a_file, emulated_hosts_take_ranks_in_blocks, others_are_found_by_name, what_is_refused,
+    return TESTS_RUN(without_a_file, emulated_hosts_get_ranks_in_blocks, others_are_found_by_name, what_is_rejected,
                      a_link_is_divided_among_senders, rates_that_nobody_knows, links_are_shared_by_all_that_cross,
-                     shapers_go_by_bottleneck, links_say_what_is_sealed);
+                     shapers_go_by_bottleneck, links_report_what_is_sealed);
 }

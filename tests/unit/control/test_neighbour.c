@@ -105,7 +105,7 @@ static void cuts_are_no_answers(const uint8_t *frame, size_t bytes)
 
 static const uint8_t own_mac[6] = {2, 0, 0, 0, 0, 9}, other_mac[6] = {2, 0, 0, 0, 0, 1};
 
-static void replies_are_told_from_others(void **state)
+static void replies_are_distinguished_from_others(void **state)
 {
     const struct cw_ip own = ip_of("10.0.0.9"), other = ip_of("10.0.0.1");
     uint8_t frame[CW_SOLICIT_BYTES_MAX], mac[6];
@@ -189,7 +189,7 @@ static void solicitations_are_written(void **state)
     assert_false(cw_solicit_parse(frame, CW_ND_BYTES, &ip, mac)); /* a request */
 }
 
-static void advertisements_are_told_from_others(void **state)
+static void advertisements_are_distinguished_from_others(void **state)
 {
     const struct cw_ip other = ip_of("fe80::12:3456");
     uint8_t frame[ADVERTISEMENT_BYTES + PADDING] = {0}, mac[6];
@@ -304,7 +304,7 @@ static void ports_are_reserved_over_ipv6(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(tables_are_read, broken_tables_do_no_harm, replies_are_told_from_others, solicitations_are_written,
-                     advertisements_are_told_from_others, broken_advertisements_do_no_harm, ports_are_reserved,
-                     ports_are_reserved_over_ipv6);
+    return TESTS_RUN(tables_are_read, broken_tables_do_no_harm, replies_are_distinguished_from_others,
+                     solicitations_are_written, advertisements_are_distinguished_from_others,
+                     broken_advertisements_do_no_harm, ports_are_reserved, ports_are_reserved_over_ipv6);
 }

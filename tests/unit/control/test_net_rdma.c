@@ -51,7 +51,7 @@ static void none_is_found_where_it_is_off(void **state)
     assert_true(status != CW_ERROR_NOT_FOUND || strstr(error, "nosuch_0") != NULL);
 }
 
-static void ports_are_told(void **state)
+static void ports_are_reported(void **state)
 {
     struct cw_verbs_port port = {.name = "mlx5_0",
                                  .number = 1,
@@ -74,5 +74,5 @@ static void ports_are_told(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(wishes_are_read, none_is_found_where_it_is_off, ports_are_told);
+    return TESTS_RUN(wishes_are_read, none_is_found_where_it_is_off, ports_are_reported);
 }

@@ -103,7 +103,7 @@ static void look_at_complaints(const char *path)
     }
 }
 
-static void names_that_are_none_are_told_with_the_nearest(void **state)
+static void unknown_names_are_reported_with_the_nearest(void **state)
 {
     static const char content[] = "WATCHDGO=5\nTRANSPORT=lo\nEMULATE=x\nno value\n";
     in_child(content, strlen(content), look_at_complaints);
@@ -143,5 +143,5 @@ static void files_may_have_any_content(void **state)
 int main(void)
 {
     return TESTS_RUN(options_precede_the_environment_which_precedes_the_file,
-                     names_that_are_none_are_told_with_the_nearest, files_may_have_any_content);
+                     unknown_names_are_reported_with_the_nearest, files_may_have_any_content);
 }

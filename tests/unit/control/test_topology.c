@@ -25,7 +25,7 @@ static const char sample[] = "{\"clusters\": [{\"name\": \"delft\", \"hosts\": [
                              " \"streams\": 4, \"encrypt\": false, \"queue\": \"1MB\"},"
                              " {\"between\": [\"leiden\", \"delft\"], \"rate\": \"10Mbps\", \"delay\": \"5ms\"}]}";
 
-static void what_the_file_says(void **state)
+static void contents_of_the_file(void **state)
 {
     struct cw_topology *topology = decode(sample);
     assert_int_equal(cw_topology_cluster_count(topology), 3);
@@ -171,7 +171,7 @@ static const struct {
     {"{\"clusters\": [" HOSTS("a") "," HOSTS("b") "]}", "no wide-area link between"},
 };
 
-static void every_error_is_told(void **state)
+static void every_error_is_reported(void **state)
 {
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         struct cw_topology *topology = NULL;
@@ -184,7 +184,7 @@ static void every_error_is_told(void **state)
     }
 }
 
-static void lookups_say_what_there_is(void **state)
+static void lookups_list_what_there_is(void **state)
 {
     char error[CW_TOPOLOGY_ERROR_BYTES];
     uint32_t found = 7;
@@ -352,6 +352,7 @@ static void routes_are_the_shortest(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(what_the_file_says, routes_and_what_they_make, ties_are_broken_by_links_and_order,
-                     every_error_is_told, lookups_say_what_there_is, files_that_are_not_there, routes_are_the_shortest);
+    return TESTS_RUN(contents_of_the_file, routes_and_what_they_make, ties_are_broken_by_links_and_order,
+                     every_error_is_reported, lookups_list_what_there_is, files_that_are_not_there,
+                     routes_are_the_shortest);
 }

@@ -22,7 +22,7 @@ static bool read_back(struct cw_wan_choice *choice, char error[200])
     return cw_wan_parse(words, choice, error, 200);
 }
 
-static void words_are_taken(void **state)
+static void words_are_parsed(void **state)
 {
     static const struct {
         const char *words[CW_WAN_VARIABLES];
@@ -46,7 +46,7 @@ static void words_are_taken(void **state)
     assert_string_equal(words, "");
 }
 
-static void nonsense_is_refused(void **state)
+static void nonsense_is_rejected(void **state)
 {
     static const char *const bad[][CW_WAN_VARIABLES] = {
         {"slow", NULL}, {"found", NULL}, {NULL, "none"}, {NULL, "wide "}, {"on;off", NULL},
@@ -75,5 +75,5 @@ static void nonsense_is_refused(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(words_are_taken, nonsense_is_refused);
+    return TESTS_RUN(words_are_parsed, nonsense_is_rejected);
 }

@@ -115,7 +115,7 @@ static const struct verdict verdicts[] = {
      "no rank has waited for longer than 0.00 s: this does not look like a hang"},
 };
 
-static void who_is_missing_is_told(void **state)
+static void missing_ranks_are_reported(void **state)
 {
     for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
         struct cw_watch_answer answers[RANKS];
@@ -141,5 +141,5 @@ static void who_is_missing_is_told(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_rank_answers_once_per_question, foreign_descriptors_are_left_alone, who_is_missing_is_told);
+    return TESTS_RUN(a_rank_answers_once_per_question, foreign_descriptors_are_left_alone, missing_ranks_are_reported);
 }

@@ -191,7 +191,7 @@ static void test_igmp_v2(void **state)
 }
 
 /* Behind a router port a switch takes all members here for one host: it hears of the last one's leave only. */
-static void test_routers_hear_of_the_last_leave(void **state)
+static void routers_learn_of_the_last_leave(void **state)
 {
     bridge_make(16, 4, true);
     FORWARD(0, 5, igmp_query(5));
@@ -362,8 +362,8 @@ int main(void)
 {
     return TESTS_RUN_EACH(NULL, bridge_end, test_learning, test_broadcast, test_ageing, test_address_table_full,
                           test_table_against_model, test_addresses_by_hand, test_mesh_ports, test_malformed,
-                          test_bad_configurations, test_groups_by_hand, test_igmp_v2,
-                          test_routers_hear_of_the_last_leave, test_igmp_v3, test_igmp_v3_many_records,
-                          test_groups_with_the_same_mac, test_members_age_only_with_a_querier, test_group_table_full,
-                          test_unregistered, test_malformed_igmp, test_random_frames);
+                          test_bad_configurations, test_groups_by_hand, test_igmp_v2, routers_learn_of_the_last_leave,
+                          test_igmp_v3, test_igmp_v3_many_records, test_groups_with_the_same_mac,
+                          test_members_age_only_with_a_querier, test_group_table_full, test_unregistered,
+                          test_malformed_igmp, test_random_frames);
 }

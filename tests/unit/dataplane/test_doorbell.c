@@ -68,7 +68,7 @@ static void file_write(const char *path, size_t bytes, const void *head, size_t 
 }
 
 /* A file that is no doorbell file is rejected, with its name in the text, and not changed. */
-static void test_refused(void **state)
+static void test_rejected(void **state)
 {
     enum { WHOLE = 64 + 64 * CW_DOORBELL_WORDS };
     const uint64_t magic = UINT64_C(0x4c4c454257434a31);
@@ -247,7 +247,7 @@ int main(void)
     if (mkdtemp(folder) == NULL) {
         return 1;
     }
-    int failed = TESTS_RUN(test_file, test_refused, test_errors, test_half_made, test_locked, test_open_race,
+    int failed = TESTS_RUN(test_file, test_rejected, test_errors, test_half_made, test_locked, test_open_race,
                            test_ring_before_wait, test_no_ring_lost);
     return failed + (folder_remove() != 0);
 }

@@ -117,7 +117,7 @@ static void case_gather(int descriptor, const void *argument)
 
 /* Packets that the driver did not accept stay the caller's, without their pieces: to be changed, sent again, or
  * cancelled. */
-static void case_gather_refused(int descriptor, const void *argument)
+static void case_gather_rejected(int descriptor, const void *argument)
 {
     static uint8_t source[1000];
     struct cw_port *port = port_of("net_ring0", NULL, 1500);
@@ -267,7 +267,7 @@ CASE_TEST(frames)
 CASE_TEST(bursts)
 CASE_TEST(pool)
 CASE_TEST(gather)
-CASE_TEST(gather_refused)
+CASE_TEST(gather_rejected)
 CASE_TEST(gather_off)
 CASE_TEST(multicast)
 CASE_TEST(wake)
@@ -289,6 +289,6 @@ static void test_pcap(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_frames, test_bursts, test_pool, test_gather, test_gather_refused, test_gather_off,
+    return TESTS_RUN(test_frames, test_bursts, test_pool, test_gather, test_gather_rejected, test_gather_off,
                      test_multicast, test_wake, test_wake_doorbell, test_pcap);
 }

@@ -140,7 +140,7 @@ static void rejected_pass(struct cw_port *a, struct cw_port *b, uint32_t count, 
 
 /* A frame that the device refuses does not block the frames behind it, whether the queueing discipline, the MTU, or a
  * link that is down is the reason. */
-static void case_af_packet_refused(int descriptor, const void *argument)
+static void case_af_packet_rejected(int descriptor, const void *argument)
 {
     veth_make();
     struct cw_port_ethdev_config a = config_of("net_af_packet0", "iface=cwa,qdisc_bypass=0", 1500);
@@ -465,7 +465,7 @@ static void case_group_is_shared(int descriptor, const void *argument)
     close(others);
 }
 
-static void fanout_groups_are_told_apart(void **state)
+static void fanout_groups_are_distinguished(void **state)
 {
     case_run(case_group_collides, NULL);
     case_run(case_group_is_shared, NULL);
@@ -476,7 +476,7 @@ static void test_af_packet(void **state)
     static const uint32_t mtus[] = {1500, 9000};
     case_run(case_af_packet, &mtus[0]);
     case_run(case_af_packet, &mtus[1]);
-    case_run(case_af_packet_refused, NULL);
+    case_run(case_af_packet_rejected, NULL);
 }
 
 CASE_TEST(selection)
@@ -487,6 +487,6 @@ CASE_TEST(slots)
 
 int main(void)
 {
-    return TESTS_RUN(fanout_groups_are_told_apart, test_af_packet, test_selection, test_selection_v6,
+    return TESTS_RUN(fanout_groups_are_distinguished, test_af_packet, test_selection, test_selection_v6,
                      test_named_otherwise, test_tap, test_slots);
 }

@@ -283,7 +283,7 @@ MEMIF_TEST(stale_socket)
 
 /* A server has no place for a client whose number it does not serve: the client's open says so, instead of a link that
  * never comes up. */
-static void case_refused(int descriptor, const void *argument)
+static void case_rejected(int descriptor, const void *argument)
 {
     const struct memif *pair = argument;
     char arguments[160];
@@ -297,7 +297,7 @@ static void case_refused(int descriptor, const void *argument)
     cw_port_close(server);
 }
 
-MEMIF_TEST(refused)
+MEMIF_TEST(rejected)
 
 /* A client waits for a server that has accepted its connection and says nothing, and calls again only when that one has
  * hung up. */
@@ -364,6 +364,6 @@ static void test_unprivileged(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_frames, test_sleep, test_death, test_stale_socket, test_unprivileged, test_refused,
+    return TESTS_RUN(test_frames, test_sleep, test_death, test_stale_socket, test_unprivileged, test_rejected,
                      test_patient_client);
 }

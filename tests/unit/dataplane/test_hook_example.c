@@ -34,7 +34,7 @@ static int look(uint16_t device_id, void *context)
     return 0;
 }
 
-static void it_comes_between_configuration_and_start(void **state)
+static void it_runs_between_configuration_and_start(void **state)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *port = NULL;
@@ -56,7 +56,7 @@ static int reject(uint16_t device_id, void *context)
     return -ENOTSUP;
 }
 
-static void what_it_refuses_is_not_opened(void **state)
+static void what_it_rejects_is_not_opened(void **state)
 {
     char error[CW_PORT_TEXT_BYTES] = "";
     struct cw_port *port = NULL;
@@ -77,6 +77,6 @@ static void what_it_refuses_is_not_opened(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(it_has_the_device_before_it_starts, it_comes_between_configuration_and_start,
-                     what_it_refuses_is_not_opened);
+    return TESTS_RUN(it_has_the_device_before_it_starts, it_runs_between_configuration_and_start,
+                     what_it_rejects_is_not_opened);
 }

@@ -19,7 +19,7 @@ static struct cw_host_config config_of(const char *port)
 
 #define SIXTY "012345678901234567890123456789012345678901234567890123456789"
 
-static void test_ports_that_are_none_are_refused(void **state)
+static void test_ports_that_are_none_are_rejected(void **state)
 {
     static const char *const ports[] = {
         NULL,
@@ -150,7 +150,7 @@ static struct cw_host *host_open(const char *port)
     return host;
 }
 
-static void test_names_that_do_not_resolve_are_refused(void **state)
+static void test_names_that_do_not_resolve_are_rejected(void **state)
 {
     static const char *const texts[] = {"nowhere.invalid:4791", "nowhere.invalid:4791/02:00:00:00:00:01"};
     struct cw_host_config config = config_of("udp:nowhere.invalid");
@@ -172,7 +172,7 @@ static void test_names_that_do_not_resolve_are_refused(void **state)
     cw_host_close(host);
 }
 
-static void test_peers_that_are_none_are_refused(void **state)
+static void test_peers_that_are_none_are_rejected(void **state)
 {
     static const char *const texts[] = {"",
                                         "localhost",
@@ -263,6 +263,6 @@ static void test_hosts_meet_by_name(void **state)
 int main(void)
 {
     return TESTS_RUN(test_a_card_is_its_address, test_hosts_with_sockets, test_hosts_meet_by_name,
-                     test_ports_that_are_none_are_refused, test_names_that_do_not_resolve_are_refused,
-                     test_peers_that_are_none_are_refused);
+                     test_ports_that_are_none_are_rejected, test_names_that_do_not_resolve_are_rejected,
+                     test_peers_that_are_none_are_rejected);
 }

@@ -90,7 +90,7 @@ static uint32_t length_of(struct cw_random *random)
 }
 
 /* A producer and a consumer that stop and go at random: many rounds through the ring, all lengths. */
-static void records_come_whole_and_in_order(void **state)
+static void records_arrive_whole_and_in_order(void **state)
 {
     inbox_make(3);
     struct cw_inbox_sender end;
@@ -140,7 +140,7 @@ static struct rlimit address_space_limit(uint64_t more)
 }
 
 /* A sender that runs out of address space tries again and again; then all slots are still there. */
-static void who_cannot_map_a_ring_takes_no_slot(void **state)
+static void a_rank_that_cannot_map_a_ring_gets_no_slot(void **state)
 {
     enum { SENDERS = 3, TRIES = 10 };
     inbox_make(SENDERS);
@@ -167,7 +167,7 @@ static void who_cannot_map_a_ring_takes_no_slot(void **state)
 
 /* An owner that runs out of address space is notified of the process that it cannot receive from, permanently: records
  * meanwhile may be lost. */
-static void who_cannot_be_heard_is_told(void **state)
+static void a_rank_that_cannot_be_received_is_reported(void **state)
 {
     inbox_make(2);
     struct cw_inbox_sender ends[2];
@@ -214,7 +214,7 @@ static void each_sender_has_its_own_slot_until_none_is_left(void **state)
 }
 
 /* A header that cw_ring_publish cannot have written. */
-static void nonsense_is_told(void **state)
+static void nonsense_is_reported(void **state)
 {
     inbox_make(1);
     struct cw_inbox_sender end;
@@ -229,7 +229,7 @@ static void nonsense_is_told(void **state)
     cw_inbox_detach(&end);
 }
 
-static void other_memory_is_refused(void **state)
+static void other_memory_is_rejected(void **state)
 {
     inbox_make(1);
     struct cw_inbox_sender end;
@@ -391,8 +391,9 @@ static void memory_of_another_process_is_copied(void **state)
 
 int main(void)
 {
-    return TESTS_RUN_EACH(NULL, inbox_end, records_come_whole_and_in_order, who_cannot_map_a_ring_takes_no_slot,
-                          who_cannot_be_heard_is_told, each_sender_has_its_own_slot_until_none_is_left,
-                          nonsense_is_told, other_memory_is_refused, who_sleeps_often_lets_the_senders_pay,
-                          sleepers_are_woken, only_the_job_is_let_in, memory_of_another_process_is_copied);
+    return TESTS_RUN_EACH(NULL, inbox_end, records_arrive_whole_and_in_order,
+                          a_rank_that_cannot_map_a_ring_gets_no_slot, a_rank_that_cannot_be_received_is_reported,
+                          each_sender_has_its_own_slot_until_none_is_left, nonsense_is_reported,
+                          other_memory_is_rejected, who_sleeps_often_lets_the_senders_pay, sleepers_are_woken,
+                          only_the_job_is_let_in, memory_of_another_process_is_copied);
 }

@@ -61,7 +61,7 @@ static void test_delay_and_idle_line(void **state)
     assert_int_equal(verdict.deliveries[0].arrival_ns, 60000);
 }
 
-static void test_no_rate_takes_no_time(void **state)
+static void test_no_rate_needs_no_time(void **state)
 {
     link_open((struct cw_link_config){.delay_ns = 10, .queue_limit_bytes = 100});
     for (int i = 0; i < 1000; i++) {
@@ -136,7 +136,7 @@ static void test_fault_rates(void **state)
     assert_int_equal(line.counters.offered, line.counters.delivered + line.counters.lost);
 }
 
-static void test_loss_comes_after_the_queue(void **state)
+static void test_loss_is_after_the_queue(void **state)
 {
     link_open((struct cw_link_config){.rate_bps = 8 * GBPS, .loss = 1});
     offer(0, 1000, CW_LINK_DROP_LOSS);
@@ -212,7 +212,7 @@ static void test_bad_configurations(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_rate_is_exact, test_delay_and_idle_line, test_no_rate_takes_no_time, test_queue_limit,
-                     test_down, test_fault_rates, test_loss_comes_after_the_queue, test_corruption_changes_the_frame,
+    return TESTS_RUN(test_rate_is_exact, test_delay_and_idle_line, test_no_rate_needs_no_time, test_queue_limit,
+                     test_down, test_fault_rates, test_loss_is_after_the_queue, test_corruption_changes_the_frame,
                      test_same_seed_same_verdicts, test_reconfigured_under_way, test_bad_configurations);
 }

@@ -406,7 +406,7 @@ static void test_a_first_put_after_a_long_time_does_not_fail_its_peer(void **sta
     hosts_close();
 }
 
-static void test_bad_configuration_is_refused(void **state)
+static void test_bad_configuration_is_rejected(void **state)
 {
     struct cw_loop_config config;
     cw_loop_config_init(&config);
@@ -576,5 +576,5 @@ int main(void)
                      test_who_stands_by_knows_of_events, test_calls_run_one_at_a_time,
                      test_errors_of_queued_commands_become_events, test_no_command_is_left_behind,
                      test_a_first_put_after_a_long_time_does_not_fail_its_peer, test_stale_wish_lets_sleep,
-                     test_bad_configuration_is_refused, test_peer_that_stops_holds_up_nobody_else);
+                     test_bad_configuration_is_rejected, test_peer_that_stops_holds_up_nobody_else);
 }

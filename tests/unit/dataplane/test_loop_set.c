@@ -328,7 +328,7 @@ static void test_registrations_are_the_same_in_all_loops(void **state)
     world_close(world);
 }
 
-static void test_a_loop_that_nobody_would_be_woken_for_is_refused(void **state)
+static void test_a_loop_that_nobody_would_be_woken_for_is_rejected(void **state)
 {
     char error[CW_PORT_TEXT_BYTES];
     struct world *world = world_open(1, 1, false, false);
@@ -354,5 +354,5 @@ int main(void)
 {
     return TESTS_RUN(test_lanes_keep_their_order, test_processes_with_other_numbers_of_loops,
                      test_whoever_waits_is_woken_by_any_loop, test_registrations_are_the_same_in_all_loops,
-                     test_a_loop_that_nobody_would_be_woken_for_is_refused);
+                     test_a_loop_that_nobody_would_be_woken_for_is_rejected);
 }

@@ -91,7 +91,7 @@ static void test_mapped_anew(void **state)
     munmap(elsewhere, 2 * PAGES * page_bytes);
 }
 
-static void test_given_back_by_advice(void **state)
+static void test_released_by_advice(void **state)
 {
     static const int advice[] = {MADV_DONTNEED, MADV_FREE};
     uintptr_t first, last;
@@ -191,7 +191,7 @@ int main(void)
         snprintf(reason, sizeof(reason), "machine: %s", error);
         test_skip(reason);
     }
-    int failed = TESTS_RUN(test_it_stays_the_same, test_mapped_anew, test_given_back_by_advice, test_heap,
+    int failed = TESTS_RUN(test_it_stays_the_same, test_mapped_anew, test_released_by_advice, test_heap,
                            test_beside_a_thread, test_of_a_file_cannot_be_watched);
     cw_memory_watch_close(&watch);
     return failed;

@@ -189,7 +189,7 @@ static void strangers_are_not_entered(void **state)
 }
 
 /* RFC 826: a request contains the sender's address, for any target; so does the announcement of a new MAC address. */
-static void arp_requests_say_where_the_asker_is(void **state)
+static void arp_requests_show_where_the_sender_is(void **state)
 {
     uint8_t frame[FRAME_ROOM];
     const uint8_t *answer;
@@ -243,7 +243,7 @@ static void other_subnets_are_the_gateways(void **state)
     }
 }
 
-static void full_tables_take_no_more(void **state)
+static void full_tables_accept_no_more(void **state)
 {
     uint8_t frame[CW_SOLICIT_BYTES_MAX];
     uint32_t count = 0;
@@ -266,6 +266,6 @@ static void full_tables_take_no_more(void **state)
 int main(void)
 {
     return TESTS_RUN_EACH(NULL, cache_close, questions_are_repeated, questions_do_not_pile_up, hops_are_found,
-                          proxies_do_not_override, strangers_are_not_entered, arp_requests_say_where_the_asker_is,
-                          other_subnets_are_the_gateways, full_tables_take_no_more);
+                          proxies_do_not_override, strangers_are_not_entered, arp_requests_show_where_the_sender_is,
+                          other_subnets_are_the_gateways, full_tables_accept_no_more);
 }

@@ -6,7 +6,7 @@ enum { CW_OFFLOAD_VLAN = CW_OFFLOAD_SPLIT }; /* in the place of the number that 
 
 #include "offload_example.h" /* which the build takes from the page */
 
-static void it_asks_for_what_the_driver_says(void **state)
+static void it_requests_what_the_driver_supports(void **state)
 {
     static struct ethdev_port port;
     char why[CW_OFFLOAD_WHY_BYTES] = "";
@@ -37,5 +37,5 @@ static void it_counts_what_the_nic_has_done(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(it_asks_for_what_the_driver_says, it_counts_what_the_nic_has_done);
+    return TESTS_RUN(it_requests_what_the_driver_supports, it_counts_what_the_nic_has_done);
 }

@@ -282,12 +282,12 @@ static void parent_stops(struct rank *rank, pid_t child)
     assert_int_equal(kill(child, SIGKILL), 0);
 }
 
-static void the_stopped_are_told(void **state)
+static void the_stopped_are_reported(void **state)
 {
     pair_run(false, parent_stops, child_waits_for_ever);
 }
 
-static void the_dead_are_told(void **state)
+static void the_dead_are_reported(void **state)
 {
     pair_run(false, parent_kills, child_waits_for_ever);
 }
@@ -365,6 +365,6 @@ static void a_message_goes_to_the_listener_of_its_tag(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(in_one_copy, in_two_copies, only_what_is_registered_is_reached, the_dead_are_told,
-                     the_stopped_are_told, other_hosts_need_a_port, a_message_goes_to_the_listener_of_its_tag);
+    return TESTS_RUN(in_one_copy, in_two_copies, only_what_is_registered_is_reached, the_dead_are_reported,
+                     the_stopped_are_reported, other_hosts_need_a_port, a_message_goes_to_the_listener_of_its_tag);
 }

@@ -259,7 +259,7 @@ static void over_networks_that_lose_frames(void **state)
 }
 
 /* Another process in the place of a rank is reported as such, whether the one before said goodbye or not. */
-static void a_rank_that_starts_again_is_told_of(void **state)
+static void a_rank_that_starts_again_is_reported_of(void **state)
 {
     for (uint32_t silent = 0; silent < 2; silent++) {
         struct cw_path_card card;
@@ -287,7 +287,7 @@ static void a_rank_that_starts_again_is_told_of(void **state)
     }
 }
 
-static void the_reason_can_be_asked(void **state)
+static void the_reason_can_be_queried(void **state)
 {
     char text[200];
     hosts_open(2, 0);
@@ -474,6 +474,6 @@ static void test_host_that_stops_holds_up_nobody_else(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(over_networks_that_lose_frames, a_rank_that_starts_again_is_told_of, the_reason_can_be_asked,
+    return TESTS_RUN(over_networks_that_lose_frames, a_rank_that_starts_again_is_reported_of, the_reason_can_be_queried,
                      shared_memory_ends_a_sleep_at_the_port, test_host_that_stops_holds_up_nobody_else);
 }

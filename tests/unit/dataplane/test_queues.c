@@ -47,7 +47,7 @@ static void a_pool_hands_out_each_object_once(void **state)
     cw_pool_dispose(&pool);
 }
 
-static void an_empty_pool_gives_nothing(void **state)
+static void an_empty_pool_returns_nothing(void **state)
 {
     struct cw_pool pool;
     assert_int_equal(cw_pool_init(&pool, 0, 64), CW_OK);
@@ -57,7 +57,7 @@ static void an_empty_pool_gives_nothing(void **state)
 
 /* ---- events ---- */
 
-static void events_keep_their_order_and_refuse_when_full(void **state)
+static void events_keep_their_order_and_are_rejected_when_full(void **state)
 {
     struct cw_events events;
     struct cw_random random;
@@ -111,7 +111,7 @@ static void commands_behind_an_unfinished_one_are_seen(void **state)
     cw_commands_dispose(&commands);
 }
 
-static void commands_refuse_when_full(void **state)
+static void commands_are_rejected_when_full(void **state)
 {
     struct cw_commands commands;
     assert_int_equal(cw_commands_init(&commands, 8), CW_OK);
@@ -134,7 +134,7 @@ static void commands_refuse_when_full(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_pool_hands_out_each_object_once, an_empty_pool_gives_nothing,
-                     events_keep_their_order_and_refuse_when_full, commands_behind_an_unfinished_one_are_seen,
-                     commands_refuse_when_full);
+    return TESTS_RUN(a_pool_hands_out_each_object_once, an_empty_pool_returns_nothing,
+                     events_keep_their_order_and_are_rejected_when_full, commands_behind_an_unfinished_one_are_seen,
+                     commands_are_rejected_when_full);
 }

@@ -15,7 +15,7 @@ static void in_order_and_again(void **state)
     }
 }
 
-static void leaps_forget_nothing_that_counts(void **state)
+static void leaps_lose_nothing_that_counts(void **state)
 {
     static const uint64_t leaps[] = {
         1, 63, 64, 65, CW_SEAL_WINDOW - 1, CW_SEAL_WINDOW, CW_SEAL_WINDOW + 1, 10 * CW_SEAL_WINDOW, 1ull << 32};
@@ -71,5 +71,5 @@ static void beyond_the_end(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(in_order_and_again, leaps_forget_nothing_that_counts, at_random, beyond_the_end);
+    return TESTS_RUN(in_order_and_again, leaps_lose_nothing_that_counts, at_random, beyond_the_end);
 }

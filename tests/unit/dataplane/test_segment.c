@@ -188,7 +188,7 @@ static void test_calls_that_differ(void **state)
     }
 }
 
-static void test_what_a_member_says(void **state)
+static void test_messages_of_a_member(void **state)
 {
     struct cw_segment_call call = {.signature = 3, .bytes = 100, .kind = 4, .root = 5}, found;
     char why[CW_SEGMENT_WHY_BYTES];
@@ -259,6 +259,6 @@ static void test_bad_places(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_rounds, test_calls_that_differ, test_what_a_member_says, test_calls_are_read_whole,
+    return TESTS_RUN(test_rounds, test_calls_that_differ, test_messages_of_a_member, test_calls_are_read_whole,
                      test_bad_places);
 }

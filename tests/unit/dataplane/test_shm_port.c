@@ -310,7 +310,7 @@ static int memory_like(const struct shm_port_shared *head, size_t bytes, int sea
     return memory;
 }
 
-static void test_refused(void **state)
+static void test_rejected(void **state)
 {
     const struct shm_port_shared sound = {.magic = SHM_PORT_MAGIC,
                                           .version = CW_SHM_PORT_VERSION,
@@ -368,5 +368,5 @@ static void test_refused(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(test_both_ways, test_sleep, test_groups, test_nonsense, test_refused);
+    return TESTS_RUN(test_both_ways, test_sleep, test_groups, test_nonsense, test_rejected);
 }

@@ -3,7 +3,7 @@
 #include "dataplane/state/source.h"
 #include "tests/test.h"
 
-static void bad_descriptions_are_refused(void **state)
+static void bad_descriptions_are_rejected(void **state)
 {
     static const struct cw_slice overflowing[] = {{"x", UINT64_MAX}, {"x", 2}};
     static const struct cw_slice nowhere[] = {{NULL, 1}};
@@ -55,5 +55,5 @@ static void within_means_every_byte(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(bad_descriptions_are_refused, within_means_every_byte);
+    return TESTS_RUN(bad_descriptions_are_rejected, within_means_every_byte);
 }

@@ -136,7 +136,7 @@ static uint32_t reference_dequeue(struct reference *r, double now)
     return frame;
 }
 
-static void codel_does_as_the_rfc_says(void **state)
+static void codel_follows_its_rfc(void **state)
 {
     enum { FRAMES = 60000 };
     double *arrivals = malloc(FRAMES * sizeof(*arrivals));
@@ -234,6 +234,6 @@ static void records_are_checked_as_a_whole(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(a_queue_is_a_list_with_a_limit, codel_does_as_the_rfc_says, bursts_lose_nothing,
+    return TESTS_RUN(a_queue_is_a_list_with_a_limit, codel_follows_its_rfc, bursts_lose_nothing,
                      records_are_checked_as_a_whole);
 }

@@ -167,7 +167,7 @@ static void exchange(struct cw_port *from, struct cw_port *to, uint32_t mtu_byte
     }
 }
 
-static void packets_come_as_they_were(void **state)
+static void packets_arrive_unchanged(void **state)
 {
     static const uint32_t mtus[] = {CW_PORT_MTU_MIN, MTU, CW_PORT_MTU_ETHERNET_MAX};
     for (uint32_t m = 0; m < 3; m++) {
@@ -455,7 +455,7 @@ static void assert_rejected(struct cw_ip ip, uint16_t udp_port, uint32_t streams
     assert_true_msg(strstr(error, word) != NULL && strchr(error, '\n') == NULL, "'%s' lacks '%s'", error, word);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_reported(void **state)
 {
     struct cw_port *port = port_open(MTU, 0);
     const uint16_t taken = cw_port_udp_number(port);
@@ -479,14 +479,14 @@ static void family_set(const char *ip)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(packets_come_as_they_were),
+        cmocka_unit_test(packets_arrive_unchanged),
         cmocka_unit_test(streams_have_sockets),
         cmocka_unit_test(drops_are_counted),
         cmocka_unit_test(frames_run_out),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(what_was_lost_goes_alone),
         cmocka_unit_test(sleeps_end),
-        cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(errors_are_reported),
         cmocka_unit_test(groups_are_joined_and_left), /* over IPv6 in tests/lab/hosts_usage.py: lo has no route */
     };
     const size_t count = sizeof(tests) / sizeof(tests[0]);

@@ -52,7 +52,7 @@ static void rows_that_differ_name_the_first_pair(void **state)
     }
 }
 
-static void refusals_say_which_counts(void **state)
+static void refusals_show_which_counts(void **state)
 {
     static const struct {
         struct mpi_refusal refusal;
@@ -77,5 +77,5 @@ static void refusals_say_which_counts(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(rows_that_agree_are_a_matrix, rows_that_differ_name_the_first_pair, refusals_say_which_counts);
+    return TESTS_RUN(rows_that_agree_are_a_matrix, rows_that_differ_name_the_first_pair, refusals_show_which_counts);
 }

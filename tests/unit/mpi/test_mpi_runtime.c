@@ -27,7 +27,7 @@ static void handles_name_their_object_until_they_are_freed(void **state)
     assert_null(mpi_handle_object(MPI_KIND_GROUP, UINTPTR_MAX));
 }
 
-static void an_old_handle_is_not_taken_for_a_new_one(void **state)
+static void an_old_handle_is_not_mistaken_for_a_new_one(void **state)
 {
     uintptr_t old = mpi_handle_make(MPI_KIND_INFO, &objects[0]);
     mpi_handle_free(MPI_KIND_INFO, old);
@@ -138,7 +138,7 @@ static void threads_exclude_each_other_once_the_lock_is_shared(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(handles_name_their_object_until_they_are_freed, an_old_handle_is_not_taken_for_a_new_one,
+    return TESTS_RUN(handles_name_their_object_until_they_are_freed, an_old_handle_is_not_mistaken_for_a_new_one,
                      the_control_thread_and_the_application_exclude_each_other,
                      threads_exclude_each_other_once_the_lock_is_shared);
 }

@@ -169,7 +169,7 @@ static void one_is_recalled(void)
     }
 }
 
-static void what_comes_before_its_communicator_comes_with_it(void **state)
+static void messages_before_their_communicator_arrive_with_it(void **state)
 {
     struct test_seeds seeds = test_seeds(1, SEEDS);
     assert_int_equal(mpi_credit_start(RANKS), MPI_SUCCESS);
@@ -224,6 +224,6 @@ static void no_part_is_longer_than_its_message(void **state)
 
 int main(void)
 {
-    return TESTS_RUN(only_who_waits_gets_an_answer, what_comes_before_its_communicator_comes_with_it,
+    return TESTS_RUN(only_who_waits_gets_an_answer, messages_before_their_communicator_arrive_with_it,
                      no_part_is_longer_than_its_message);
 }
