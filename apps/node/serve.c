@@ -294,7 +294,7 @@ static bool client_receive(struct serve *serve, struct node_client *client)
         node_user_named(serve->config, client->whose.uid) == NULL) {
         return reject(client, CW_ERROR_PERMISSION, "this user may not use it (--only-named)");
     }
-    switch (request.ask) {
+    switch (request.kind) {
     case CW_LEASE_HELLO:
         return hello(serve, client);
     case CW_LEASE_LEASE:

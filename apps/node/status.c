@@ -111,7 +111,7 @@ static void expose(const json_t *nic, const json_t *leases)
 /* False: the node has not answered completely; its other answer is in `line`. */
 static bool query(int socket, char line[CW_LEASE_LINE_BYTES], json_t **nic, json_t *leases)
 {
-    const struct cw_lease_request request = {.ask = CW_LEASE_STATUS};
+    const struct cw_lease_request request = {.kind = CW_LEASE_STATUS};
     int descriptor;
     cw_lease_request_write(&request, line);
     long got = cw_lease_send(socket, line, -1);

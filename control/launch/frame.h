@@ -31,7 +31,7 @@ enum launch_frame_type {
     LAUNCH_SIGNAL, /* value: for all processes of all ranks. Up: the agent's own has come */
     LAUNCH_INPUT,  /* rank; payload: of its stdin, none: its end. LAUNCH_TAKEN answers */
     LAUNCH_HOLD,   /* value: whether to stop reading the ranks' output */
-    LAUNCH_ASK,    /* requests the ranks' waits; a LAUNCH_ANSWER for each follows */
+    LAUNCH_QUERY,  /* requests the ranks' waits; a LAUNCH_ANSWER for each follows */
     LAUNCH_LOOK,   /* which of them are stopped; a LAUNCH_STOPPED for each that is, then LAUNCH_LOOKED */
     LAUNCH_END,    /* the job has ended: LAUNCH_DONE answers, when all processes are gone */
 

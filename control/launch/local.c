@@ -103,7 +103,7 @@ static void query(struct launch_local *local)
     for (uint32_t i = 0; i < local->count; i++) {
         local->members[i].answered = false;
     }
-    local->asked_ns = cw_clock_ns();
+    local->queried_ns = cw_clock_ns();
 }
 
 static void silence_report(struct launch_local *local, struct launch_member *member)
@@ -126,7 +126,7 @@ static bool is_awaited(const struct launch_local *local, const struct launch_mem
 
 static void answers_look(struct launch_local *local, uint64_t now_ns)
 {
-    bool late = now_ns >= local->asked_ns + ANSWER_NS, all = true;
+    bool late = now_ns >= local->queried_ns + ANSWER_NS, all = true;
     for (uint32_t i = 0; i < local->count; i++) {
         struct launch_member *member = &local->members[i];
         if (member->answered) {
@@ -144,15 +144,15 @@ static void answers_look(struct launch_local *local, uint64_t now_ns)
         }
         member->answered = true;
     }
-    local->asked_ns = all ? 0 : local->asked_ns;
+    local->queried_ns = all ? 0 : local->queried_ns;
 }
 
 uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns)
 {
-    if (local->asked_ns != 0) {
+    if (local->queried_ns != 0) {
         answers_look(local, now_ns);
     }
-    return local->asked_ns != 0 ? now_ns + LOOK_NS : UINT64_MAX;
+    return local->queried_ns != 0 ? now_ns + LOOK_NS : UINT64_MAX;
 }
 
 /* ---- orders, events ---- */
@@ -190,7 +190,7 @@ void launch_local_order(struct launch_local *local, const struct launch_frame *o
     case LAUNCH_HOLD:
         launch_local_output_hold(local, order->value != 0);
         break;
-    case LAUNCH_ASK:
+    case LAUNCH_QUERY:
         query(local);
         break;
     case LAUNCH_LOOK:

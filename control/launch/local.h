@@ -47,7 +47,7 @@ struct launch_member {
     int input;        /* write end of its stdin; -1: none */
     bool pmi_blocked; /* lines wait to be sent */
     int32_t told;     /* of LAUNCH_CLIENT */
-    bool answered;    /* the last LAUNCH_ASK */
+    bool answered;    /* the last LAUNCH_QUERY */
     bool input_ends;  /* behind `pending` */
     struct launch_bytes pending; /* of its stdin */
     const struct cw_launch_program *program;
@@ -65,7 +65,7 @@ struct launch_local {
     bool abort_told;
     int outputs; /* epoll set of the ranks' pipes, in turn member of the other one but while held */
     bool held;
-    uint64_t asked_ns; /* 0: no answer is outstanding */
+    uint64_t queried_ns; /* 0: no answer is outstanding */
     bool failed;
 };
 

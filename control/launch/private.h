@@ -7,7 +7,7 @@
  * launch/output.c  from the ranks' output to our stdout and stderr; launch/lines.c puts the lines together
  * launch/input.c   from our stdin to ranks that cannot inherit it
  * launch/watch.c   the first failure, and its reason
- * launch/ask.c     the waits of all ranks, at the timeout
+ * launch/query.c     the waits of all ranks, at the timeout
  * launch/stopped.c ranks that are stopped while others wait for them
  *
  * launch/tree.h    local ranks and links below
@@ -34,7 +34,7 @@ enum {
 #define LAUNCH_GRACE_NS 2000000000ull
 /* Time that ranks have to report their waits: their control threads poll twice a second, and sleeping ranks wake up ten
  * times. */
-#define LAUNCH_ASK_NS 1500000000ull
+#define LAUNCH_QUERY_NS 1500000000ull
 /* From the first look to the second: a rank without progress meanwhile is stuck. A frame of the slowest link emulated
  * takes less. */
 #define LAUNCH_LOOKS_APART_NS 1000000000ull
@@ -113,7 +113,7 @@ struct launch_job {
     int64_t abort_rank; /* that called for the end; -1: none */
     int abort_code;
     uint64_t deadline_ns;                /* --timeout; UINT64_MAX: none */
-    uint64_t asked_ns;                   /* when ranks were asked; 0: not */
+    uint64_t queried_ns;                 /* when ranks were queried; 0: not */
     uint64_t ask_again_ns;               /* time of the second query; 0: not yet known, or it is done */
     struct launch_answer *answers;       /* per rank, to the last question */
     struct launch_answer *first_answers; /* NULL: they have been asked once at most */
@@ -210,7 +210,7 @@ void launch_stopped_check(struct launch_job *job, uint64_t now_ns);
 /* LAUNCH_STOPPED, LAUNCH_LOOKED. */
 void launch_stopped_apply(struct launch_job *job, const struct launch_frame *frame);
 
-/* ---- launch/ask.c ---- */
+/* ---- launch/query.c ---- */
 
 /* Answer of one rank. */
 struct launch_answer {

@@ -133,7 +133,7 @@ int launch_supervisor_wait(const struct cw_launch_config *config, pid_t launcher
     (void)cw_settings_failure_timeout(&supervisor.helper_bound_ns, &origin); /* the ranks report an invalid value */
     supervisor.late_ns = config->timeout_ns == 0
                              ? UINT64_MAX
-                             : cw_clock_ns() + config->timeout_ns + LAUNCH_ASK_NS + LAUNCH_GRACE_NS + LATE_NS;
+                             : cw_clock_ns() + config->timeout_ns + LAUNCH_QUERY_NS + LAUNCH_GRACE_NS + LATE_NS;
     for (;;) {
         pid_t ended = waitpid(launcher, &status, WNOHANG);
         if (ended == launcher || (ended < 0 && errno != EINTR)) {

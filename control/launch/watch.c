@@ -7,7 +7,7 @@
 #include "dataplane/base/clock.h"
 
 enum { SIGNAL_BASE = 128 };
-#define ASK_EVERY_NS 20000000ull /* looks for answers */
+#define QUERY_INTERVAL_NS 20000000ull /* looks for answers */
 
 /* "0-3, 7" of the ranks that run; cut to fit. */
 static void running_text(const struct launch_job *job, char *text, size_t text_bytes)
@@ -96,13 +96,13 @@ static void given_up_check(struct launch_job *job, uint64_t now_ns)
 static void time_check(struct launch_job *job, uint64_t now_ns)
 {
     char running[LAUNCH_TEXT_BYTES / 2];
-    if (job->asked_ns == 0 && launch_query(job, now_ns)) {
+    if (job->queried_ns == 0 && launch_query(job, now_ns)) {
         return;
     }
-    if (job->asked_ns != 0 && !launch_query_is_over(job, now_ns)) {
+    if (job->queried_ns != 0 && !launch_query_is_over(job, now_ns)) {
         return;
     }
-    if (job->asked_ns != 0) {
+    if (job->queried_ns != 0) {
         launch_query_report(job);
     }
     running_text(job, running, sizeof(running));
@@ -135,7 +135,7 @@ uint64_t launch_watch_deadline(const struct launch_job *job)
     if (job->ending) {
         return job->kill_ns < job->give_up_ns ? job->kill_ns : job->give_up_ns;
     }
-    uint64_t deadline_ns = job->asked_ns == 0 ? job->deadline_ns : cw_clock_ns() + ASK_EVERY_NS;
+    uint64_t deadline_ns = job->queried_ns == 0 ? job->deadline_ns : cw_clock_ns() + QUERY_INTERVAL_NS;
     deadline_ns = job->stopped_look_ns < deadline_ns ? job->stopped_look_ns : deadline_ns;
     for (uint32_t rank = 0; job->given_up && rank < job->rank_count; rank++) {
         uint64_t since_ns = job->ranks[rank].given_up_ns;

@@ -156,7 +156,7 @@ static bool is_worth_a_wait(int status, int *waited_ms)
 
 static int hello(const char *path, struct cw_lease_nic *nic, char *error, size_t error_bytes)
 {
-    const struct cw_lease_request request = {.ask = CW_LEASE_HELLO};
+    const struct cw_lease_request request = {.kind = CW_LEASE_HELLO};
     char line[CW_LEASE_LINE_BYTES];
     int socket, descriptor = -1;
     int status = cw_lease_connect(path, &socket, error, error_bytes);
@@ -262,7 +262,7 @@ int cw_lease_open(const struct cw_lease_config *config, struct cw_lease **lease,
     if (made == NULL) {
         return cw_error_text(error, error_bytes, CW_ERROR_MEMORY, "no memory for a lease");
     }
-    made->request = (struct cw_lease_request){.ask = CW_LEASE_LEASE, .ports = config->ports, .rank = config->rank};
+    made->request = (struct cw_lease_request){.kind = CW_LEASE_LEASE, .ports = config->ports, .rank = config->rank};
     snprintf(made->request.job, sizeof(made->request.job), "%s", config->job);
     snprintf(made->path, sizeof(made->path), "%s", config->socket != NULL ? config->socket : "");
     made->socket = -1;
@@ -332,7 +332,7 @@ uint16_t cw_lease_first(const struct cw_lease *lease)
 static int hops_request(struct cw_lease *lease, const struct cw_ip *ips, uint32_t count, uint8_t (*macs)[6],
                         bool *is_known, char *error, size_t error_bytes)
 {
-    struct cw_lease_request request = {.ask = CW_LEASE_HOPS, .hop_count = count};
+    struct cw_lease_request request = {.kind = CW_LEASE_HOPS, .hop_count = count};
     char line[CW_LEASE_LINE_BYTES];
     int descriptor = -1;
     memcpy(request.hops, ips, count * sizeof(*ips));

@@ -83,7 +83,7 @@ static bool hops_read(const char *at, struct cw_lease_request *request)
 int cw_lease_read(const char *line, struct cw_lease_request *request, char *error, size_t error_bytes)
 {
     uint64_t version = 0;
-    *request = (struct cw_lease_request){.ask = CW_LEASE_HELLO};
+    *request = (struct cw_lease_request){.kind = CW_LEASE_HELLO};
     const char *end = field_read(line, "hello ", UINT32_MAX, &version);
     if (end != NULL && *end == 0) {
         return version == CW_LEASE_VERSION ? CW_OK
@@ -93,15 +93,15 @@ int cw_lease_read(const char *line, struct cw_lease_request *request, char *erro
                                                            CW_LEASE_VERSION, version);
     }
     if (strcmp(line, "status") == 0) {
-        request->ask = CW_LEASE_STATUS;
+        request->kind = CW_LEASE_STATUS;
         return CW_OK;
     }
     if (strncmp(line, "lease ", 6) == 0 && lease_read(line + 6, request)) {
-        request->ask = CW_LEASE_LEASE;
+        request->kind = CW_LEASE_LEASE;
         return CW_OK;
     }
     if (strncmp(line, "hops ", 5) == 0 && hops_read(line + 5, request)) {
-        request->ask = CW_LEASE_HOPS;
+        request->kind = CW_LEASE_HOPS;
         return CW_OK;
     }
     return cw_error_text(error, error_bytes, CW_ERROR_ARGUMENT, "an invalid request: '%.60s'", line);
@@ -109,7 +109,7 @@ int cw_lease_read(const char *line, struct cw_lease_request *request, char *erro
 
 void cw_lease_request_write(const struct cw_lease_request *request, char line[CW_LEASE_LINE_BYTES])
 {
-    switch (request->ask) {
+    switch (request->kind) {
     case CW_LEASE_HELLO:
         snprintf(line, CW_LEASE_LINE_BYTES, "hello %d", CW_LEASE_VERSION);
         return;

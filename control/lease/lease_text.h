@@ -34,10 +34,10 @@ enum {
 
 #define CW_LEASE_SOCKET "/run/causeway/node"
 
-enum cw_lease_ask { CW_LEASE_HELLO, CW_LEASE_LEASE, CW_LEASE_HOPS, CW_LEASE_STATUS };
+enum cw_lease_request_kind { CW_LEASE_HELLO, CW_LEASE_LEASE, CW_LEASE_HOPS, CW_LEASE_STATUS };
 
 struct cw_lease_request {
-    enum cw_lease_ask ask;
+    enum cw_lease_request_kind kind;
     uint32_t ports;
     uint16_t first; /* 0: any */
     uint32_t rank;

@@ -166,7 +166,7 @@ static bool request_is_accepted(const char *line)
         assert_true((status == CW_ERROR_ARGUMENT || status == CW_ERROR_UNSUPPORTED) && error[0] != 0);
         return false;
     }
-    if (request.ask == CW_LEASE_LEASE) {
+    if (request.kind == CW_LEASE_LEASE) {
         assert_in_range(request.ports, 1, CW_LEASE_PORTS_MAX);
         assert_true(strpbrk(request.job, " \"\\\n") == NULL && memchr(request.job, 0, sizeof(request.job)) != NULL);
     }

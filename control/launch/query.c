@@ -12,11 +12,11 @@ enum { LINE_BYTES = 2048 };
 
 static void question_send(struct launch_job *job, uint64_t now_ns)
 {
-    job->asked_ns = now_ns;
+    job->queried_ns = now_ns;
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
         job->answers[rank].has_come = false;
     }
-    launch_order_all(job, LAUNCH_ASK, 0);
+    launch_order_all(job, LAUNCH_QUERY, 0);
 }
 
 bool launch_query(struct launch_job *job, uint64_t now_ns)
@@ -50,7 +50,7 @@ void launch_query_receive(struct launch_job *job, const struct launch_frame *fra
 /* Whether all have answered the last question, or have had their time. */
 static bool question_is_over(const struct launch_job *job, uint64_t now_ns)
 {
-    if (now_ns >= job->asked_ns + LAUNCH_ASK_NS + LATE_ANSWERS_NS) {
+    if (now_ns >= job->queried_ns + LAUNCH_QUERY_NS + LATE_ANSWERS_NS) {
         return true;
     }
     for (uint32_t rank = 0; rank < job->rank_count; rank++) {
