@@ -111,7 +111,6 @@ struct app_option {
 #define OPTION_RATE(name, help, value, low) OPTION_ROW(name, "RATE", help, APP_OPTION_RATE, value, low, 0, NULL)
 #define OPTION_TIME(name, help, value, low, high) \
     OPTION_ROW(name, "TIME", help, APP_OPTION_DURATION, value, low, high, NULL)
-#define OPTION_PERCENT(name, help, value) OPTION_ROW(name, "PERCENT", help, APP_OPTION_PERCENT, value, 0, 0, NULL)
 #define OPTION_SIZES(name, help, value, low, high) \
     OPTION_ROW(name, "LIST", help, APP_OPTION_SIZES, value, low, high, NULL)
 #define OPTION_EACH(name, argument, help, value, take) \

@@ -196,14 +196,3 @@ json_t *app_report_begin(const struct app_report *report, const struct app_cell 
     }
     return object;
 }
-
-void app_report_end(const struct app_report *report, json_t *object, const struct app_cell *cells, size_t count)
-{
-    if (report->json) {
-        cells_json(object, cells, count);
-        app_json_emit(object);
-        return;
-    }
-    line_print(cells, count);
-    putchar('\n');
-}

@@ -81,12 +81,8 @@ void app_report_part(struct app_report *report, json_t *object, const char *key,
 /* A JSON object that begins with these cells, for parts and an end; NULL, and nothing is printed, where people read. */
 json_t *app_report_begin(const struct app_report *report, const struct app_cell *cells, size_t count);
 
-/* Ends and emits it with these cells; people read them as a line. */
-void app_report_end(const struct app_report *report, json_t *object, const struct app_cell *cells, size_t count);
-
 /* Of an array of cells. */
 #define APP_CELLS(cells)                            cells, sizeof(cells) / sizeof((cells)[0])
 #define APP_REPORT(report, cells)                   app_report_cells(report, APP_CELLS(cells))
 #define APP_REPORT_BEGIN(report, cells)             app_report_begin(report, APP_CELLS(cells))
 #define APP_REPORT_PART(report, object, key, cells) app_report_part(report, object, key, APP_CELLS(cells))
-#define APP_REPORT_END(report, object, cells)       app_report_end(report, object, APP_CELLS(cells))

@@ -104,14 +104,8 @@ void bench_group_free(struct bench_group *group);
 
 /* ---- for members ---- */
 
-/* Reports that this member has reached a step; once a step, in their order. */
-void bench_member_reach(struct bench_member *member, enum bench_step step);
-
 /* Marks the result as complete, and waits for the others: no member closes while another one still measures. */
 void bench_member_leave(struct bench_member *member);
-
-/* Waits until all members have, asleep: nothing must be due to come by the network. */
-void bench_member_await(const struct bench_member *member, enum bench_step step);
 
 /* Reports "process I: ERROR" and returns the exit code for it. */
 int bench_member_fail(const struct bench_member *member, int status, const char *what);

@@ -16,7 +16,8 @@
 
 enum { UDP_PORT = CW_UDP_PORT };
 
-void bench_member_reach(struct bench_member *member, enum bench_step step)
+/* Reports that this member has reached a step; once a step, in their order. */
+static void step_reach(struct bench_member *member, enum bench_step step)
 {
     struct bench_group_shared *shared = member->group->shared;
     atomic_store(&shared->members[member->index].steps, (uint32_t)step + 1);
@@ -36,7 +37,8 @@ int bench_member_fail(const struct bench_member *member, int status, const char 
     return app_error_status(status, what, where);
 }
 
-void bench_member_await(const struct bench_member *member, enum bench_step step)
+/* Waits until all members have, asleep: nothing must be due to come by the network. */
+static void step_await(const struct bench_member *member, enum bench_step step)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS};
     while (!all_reached(member, step)) { /* the first process ends us if it takes too long */
@@ -46,8 +48,8 @@ void bench_member_await(const struct bench_member *member, enum bench_step step)
 
 void bench_member_leave(struct bench_member *member)
 {
-    bench_member_reach(member, BENCH_STEP_LEAVE);
-    bench_member_await(member, BENCH_STEP_LEAVE);
+    step_reach(member, BENCH_STEP_LEAVE);
+    step_await(member, BENCH_STEP_LEAVE);
 }
 
 static int open_port(struct bench_member *member)
@@ -68,14 +70,14 @@ static int open_port(struct bench_member *member)
     if (getrandom(own->key, sizeof(own->key), 0) != (ssize_t)sizeof(own->key)) {
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
-    bench_member_reach(member, BENCH_STEP_PORT);
-    bench_member_await(member, BENCH_STEP_PORT); /* the wait for the link begins when both sides have a port */
+    step_reach(member, BENCH_STEP_PORT);
+    step_await(member, BENCH_STEP_PORT); /* the wait for the link begins when both sides have a port */
     code = bench_fabric_await(member->port);
     if (code != APP_EXIT_SUCCESS) {
         return code;
     }
-    bench_member_reach(member, BENCH_STEP_LINK);
-    bench_member_await(member, BENCH_STEP_LINK);
+    step_reach(member, BENCH_STEP_LINK);
+    step_await(member, BENCH_STEP_LINK);
     for (uint32_t i = 0; i < member->count; i++) {
         memcpy(member->macs[i], group->shared->members[i].mac, sizeof(member->macs[i]));
     }
@@ -189,8 +191,8 @@ static int connect_all(struct bench_member *member)
 {
     int status = cw_loop_call(member->loop, run_peers_add, member);
     if (status == CW_OK) {
-        bench_member_reach(member, BENCH_STEP_KNOWN);
-        bench_member_await(member, BENCH_STEP_KNOWN);
+        step_reach(member, BENCH_STEP_KNOWN);
+        step_await(member, BENCH_STEP_KNOWN);
         status = cw_loop_call(member->loop, run_peers_connect, member);
     }
     while (status == CW_OK && member->connected < member->count - 1) {
@@ -207,7 +209,7 @@ static int connect_all(struct bench_member *member)
     if (status != CW_OK) {
         return bench_member_fail(member, status, "no queue pair with another process came up");
     }
-    bench_member_reach(member, BENCH_STEP_CONNECTED);
+    step_reach(member, BENCH_STEP_CONNECTED);
     return APP_EXIT_SUCCESS;
 }
 
@@ -221,8 +223,8 @@ static int run_all(struct bench_member *member)
     }
     code = code == APP_EXIT_SUCCESS ? open_endpoint(member) : code;
     if (code == APP_EXIT_SUCCESS) {
-        bench_member_reach(member, BENCH_STEP_REFERENCE);
-        bench_member_await(member, BENCH_STEP_REFERENCE);
+        step_reach(member, BENCH_STEP_REFERENCE);
+        step_await(member, BENCH_STEP_REFERENCE);
         code = connect_all(member);
     }
     return code == APP_EXIT_SUCCESS ? config->run(member) : code;
