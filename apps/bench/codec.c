@@ -32,7 +32,6 @@ static int name_width(const struct codec_fields *fields)
     return (int)width;
 }
 
-/* `table` has the same as CSV, if its file is not NULL. */
 static void figures_report(struct app_report *report, const struct codec_field *field, int width, uint32_t method,
                            const struct codec_figures *figures)
 {

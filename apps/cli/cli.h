@@ -55,9 +55,9 @@ int app_error_status(int status, const char *what, const char *where);
 
 /* ---- tables ---- */
 
-/* Opens the file of a table that an option requests, and writes its line of names; `path` NULL: not requested, and
- * *file is NULL. `what` names it: "the table". False: an error has been reported. */
-bool app_csv_open(const char *what, const char *path, const char *header, FILE **file);
+/* Opens the file of a table that an option requests; `path` NULL: not requested, and *file is NULL. `what` names it:
+ * "the table". False: an error has been reported. */
+bool app_csv_open(const char *what, const char *path, FILE **file);
 /* NULL is allowed. False: not all could be written, which has been reported. */
 bool app_csv_close(const char *what, const char *path, FILE *file);
 
@@ -119,9 +119,8 @@ struct app_option {
 enum { APP_OPTIONS_MAX = 48 };
 
 /* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too.
- * `usage` is the first part of the help: the synopsis, an empty line, the
- * description. apps/pages/pages.py makes man pages and shell completion of the output: an argument written yes|no has
- * these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command has
+ * `usage` is the first part of the help: the synopsis, an empty line, the description. apps/pages/pages.py makes man
+ * pages and shell completion of the output: an argument written yes|no has these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command has
  * ended, with *exit_code (--help was printed, or an error was reported). A command without plain arguments passes
  * operands_max 0 and has them rejected here. */
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,

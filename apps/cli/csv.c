@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool app_csv_open(const char *what, const char *path, const char *header, FILE **file)
+bool app_csv_open(const char *what, const char *path, FILE **file)
 {
     char text[80];
     *file = path == NULL ? NULL : fopen(path, "we");
@@ -12,9 +12,6 @@ bool app_csv_open(const char *what, const char *path, const char *header, FILE *
         snprintf(text, sizeof(text), "%s cannot be written there", what);
         app_error(text, path, strerror(errno));
         return false;
-    }
-    if (*file != NULL) {
-        fputs(header, *file);
     }
     return true;
 }

@@ -29,7 +29,7 @@ void doctor_machine(struct doctor *doctor); /* cores, memory, huge pages, clock,
 void doctor_rights(struct doctor *doctor);  /* privileges and limits */
 void doctor_network(struct doctor *doctor); /* interfaces, DPDK and its drivers, verbs devices */
 void doctor_choice(struct doctor *doctor);  /* transports and modes that Causeway would choose */
-void doctor_choices(struct doctor *doctor); /* ... those of MPI; called by doctor_settings */
+void doctor_choices(struct doctor *doctor); /* ... those of MPI; called by settings_report */
 
 /* Tries each transport to these hosts, with a job that has a rank on each. Returns an exit code. */
 int doctor_hosts(struct doctor *doctor, char *const *hosts, int count);

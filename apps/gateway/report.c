@@ -93,7 +93,7 @@ void gateway_report(const struct gateway_site *site, uint64_t now_ns)
 int gateway_stats_open(struct gateway_site *site)
 {
     site->stats = (struct app_report){.form = APP_REPORT_CSV};
-    if (!app_csv_open("the statistics", site->config->stats_path, "", &site->stats.csv)) {
+    if (!app_csv_open("the statistics", site->config->stats_path, &site->stats.csv)) {
         return APP_EXIT_USAGE;
     }
     if (site->stats.csv != NULL) {

@@ -1,7 +1,7 @@
 /* Kernels: programs with the communication of real applications: integer sort (is) and 3-D Fourier transform (ft),
- * whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the
- * page exchange of a software DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks (pairs),
- * and communication beside computing (overlap). Kernels with messages of simulation fields represent the programs with
+ * whose problems are those of the NAS parallel benchmarks (Bailey et al., RNR-94-007), the page exchange of a software
+ * DSM (dsm), the sum of a long vector (allreduce), streams between pairs of ranks (pairs), and communication beside
+ * computing (overlap). Kernels with messages of simulation fields represent the programs with
  * which Ke, Burtscher and Speight measured compressed messages (Runtime Compression of MPI Messages, 2004): alternating
  * directions (adi: BT, SP), symmetric over-relaxation (ssor: LU), particle transport (sweep: Sweep3D), gas dynamics
  * (ppm: sPPM), an unstructured system (krylov: AZTEC). This header has the shared parts: arguments, random numbers,

@@ -1,8 +1,8 @@
 /* Links rows: the statistics of links over time, as CSV. The switch of emulated hosts and the simulated network write
  * them, `causeway draw` reads them. A row for each link, direction and interval:
  *
- *    time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,down_frames,pool_frames,
- *    oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes
+ *    time_ns,name,direction,offered_frames,offered_bytes,delivered_frames,delivered_bytes,lost_frames,queue_frames,
+ *    down_frames,pool_frames,oversize_frames,port_frames,queue_bytes,queue_max_bytes,rate_bps,queue_limit_bytes
  *
  * time_ns: the time of the sample, since the start. Frames and bytes: since the sample before, so that sums over time
  * are the counters. delivered: arrived at the end of the link by time_ns. queue_frames, down_frames, pool_frames and

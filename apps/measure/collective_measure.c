@@ -4,7 +4,8 @@
  *
  * COLLECTIVE: bcast, scatter, allgather, allreduce, alltoall, or scatterv:N, which sends to N ranks only. SIZES: bytes
  * of a message or block, with commas between. ALGORITHM: as `causeway plan list` names it, with parameters such as
- * `:senders=4`; "-" is the library's own choice. Each has a communicator whose hint asks for it. scatterv knows "explicit" too: a group that is opened once (MPIX_Scatterv_open_group).
+ * `:senders=4`; "-" is the library's own choice. Each has a communicator whose hint requests it. scatterv knows
+ * "explicit" too: a group that is opened once (MPIX_Scatterv_open_group).
  *
  * Rank 0 prints, for each size and algorithm,
  *

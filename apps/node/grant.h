@@ -1,9 +1,9 @@
 /* grant: the resources of each user at the node: leases, ports, connections; and the leases of its clients.
  *
  * Invariants
- *  - A user has at most `user_leases_max` leases and CONNECTIONS more connections, and leaves a quarter of the UDP ports to
- *    others.
- *  - A lease has memory that the client's user owns (node_memory_open), and is reported once it is on record.
+ *  - A user has at most `user_leases_max` leases and CONNECTIONS more connections, and leaves a quarter of the UDP
+ *    ports to others.
+ *  - A lease has memory that the client's user owns, and is reported once it is on record.
  *
  * Thread: one, that of serve.h. */
 #pragma once

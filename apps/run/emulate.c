@@ -15,9 +15,7 @@
 #include "control/settings/setting.h"
 #include "control/settings/settings.h"
 #include "control/settings/units.h"
-#include "control/topology/clusters.h"
 #include "control/topology/topology.h"
-#include "dataplane/base/process.h"
 #include "dataplane/dpdk/dpdk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/status.h"
@@ -207,8 +205,7 @@ static int wish_check(const char *text, uint32_t ranks, struct wish *wish)
             advice, sizeof(advice),
             "--emulate wants a number of hosts, here 1 to %u since there are so many ranks, and the network between "
             "them: 4,memif[,rate=1Gbps][,delay=50us][,queue=256K][,loss=0.1%%] or topology=FILE,memif; behind both "
-            "also "
-            "[,stats=FILE[,stats-interval=1ms]] and [,multicast=snoop|flood|drop]",
+            "also [,stats=FILE[,stats-interval=1ms]] and [,multicast=snoop|flood|drop]",
             ranks);
         app_error("bad value", text, advice);
         return APP_EXIT_USAGE;

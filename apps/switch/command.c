@@ -177,7 +177,7 @@ int switch_command_send(const char *memif_path, const char *text)
     struct sockaddr_un address;
     char answer[TEXT_BYTES];
     if (strlen(text) >= TEXT_BYTES) {
-        app_error("the command is too long", "--tell", "\"link NAME down\" is one");
+        app_error("the command is too long", "--command", "\"link NAME down\" is one");
         return APP_EXIT_USAGE;
     }
     if (!address_make(memif_path, &address)) {

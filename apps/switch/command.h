@@ -1,8 +1,10 @@
 /* Switch command: commands to a running switch with a topology, by datagrams to PATH.ctl next to its memif socket PATH:
  *
- *    link NAME down | up | KEY=VALUE[,KEY=VALUE...]     KEY: rate, delay, queue, loss; NAME: a link, or a host for its own link; both directions
+ *    link NAME down | up | KEY=VALUE[,KEY=VALUE...]
  *
- * The answer is "ok", or a line with the error. `causeway switch --memif PATH --tell "link sea down"` sends one. A
+ * NAME is a link, or a host for its own link; KEY is rate, delay, queue or loss. It is for both directions.
+ *
+ * The answer is "ok", or a line with the error. `causeway switch --memif PATH --command "link sea down"` sends one. A
  * frame in flight when a link goes down, or is made slower, still arrives as it would have. The pool does not grow: a
  * delay or rate that needs more room than there was at the start has frames dropped for it, counted as such.
  *

@@ -283,9 +283,9 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
         OPTION_TEXT("topology", "FILE",
                     "clusters of hosts and links between them; hosts are on the ports in equal blocks", &topology),
         OPTION_TEXT(
-            "tell", "COMMAND",
+            "command", "COMMAND",
             "sends the switch at --memif PATH a command: \"link sea down\", up, or loss=1%,rate=..,delay=..,queue=..",
-            &config->tell),
+            &config->command),
         OPTION_EACH("ethdev", "DEVICE,ARGS", "one more port: any DPDK device; repeatable", &ethdevs, text_keep),
         OPTION_BYTES("mtu", "of all ports; default 1500", &config->mtu_bytes, CW_PORT_MTU_MIN, CW_PORT_MTU_MAX),
         {"rate", "RATE", "towards each port; default unlimited", APP_OPTION_RATE, &link.rate_bps, 0, CW_RATE_MAX_BPS,
@@ -315,9 +315,9 @@ bool switch_config_parse(struct switch_config *config, int argc, char **argv, in
     if (app_options_parse(usage, options, 0, argc, argv, exit_code) < 0) {
         return false;
     }
-    if (config->tell != NULL) {
-        *exit_code =
-            config->path != NULL ? APP_EXIT_SUCCESS : reject("tell", config->tell, "--memif PATH names the switch");
+    if (config->command != NULL) {
+        *exit_code = config->path != NULL ? APP_EXIT_SUCCESS
+                                          : reject("command", config->command, "--memif PATH names the switch");
         return config->path != NULL;
     }
     if (config->stats_path != NULL && config->stats_interval_ns == 0) {

@@ -40,10 +40,10 @@ struct switch_config {
     const char *stats_path;       /* NULL: none; switch/stats.h */
     const char *pcap_path;        /* likewise */
     const char *pcap_at;
-    const char *tell; /* not NULL: a command for a running switch, none is started */
-    uint64_t owner;   /* its parent, which it ends with; the folder of `path` is its own then; 0: none */
-    uint64_t core;    /* APP_CORE_ANY: wherever the system puts it */
-    bool dedicated;   /* never sleeps */
+    const char *command; /* not NULL: a command for a running switch, none is started */
+    uint64_t owner;      /* its parent, which it ends with; the folder of `path` is its own then; 0: none */
+    uint64_t core;       /* APP_CORE_ANY: wherever the system puts it */
+    bool dedicated;      /* never sleeps */
     bool json;
     bool snoops;             /* IGMP is listened to */
     bool drops_unregistered; /* multicast without members */

@@ -189,7 +189,7 @@ int switch_stats_open(const char *path, const struct switch_line *lines, uint32_
         stats_free(stats);
         return APP_EXIT_MACHINE;
     }
-    if (!app_csv_open("the statistics", path, "", &stats->file)) {
+    if (!app_csv_open("the statistics", path, &stats->file)) {
         stats_free(stats);
         return APP_EXIT_USAGE;
     }

@@ -85,7 +85,7 @@ int switch_main(int argc, char **argv)
     if (config == NULL || fabric == NULL) {
         app_error("out of memory", NULL, NULL);
     } else if (switch_config_parse(config, argc, argv, &code)) {
-        code = config->tell != NULL ? switch_command_send(config->path, config->tell) : forward(fabric, config);
+        code = config->command != NULL ? switch_command_send(config->path, config->command) : forward(fabric, config);
     }
     if (config != NULL) {
         switch_config_dispose(config);

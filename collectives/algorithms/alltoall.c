@@ -13,12 +13,12 @@ enum {
 
 static void block_send(struct cw_emit *emit, uint32_t to)
 {
-    cw_pair_send(emit, to, 0, cw_problem_pair_bytes(emit->problem, emit->rank, to));
+    cw_pair_send(emit, to, cw_problem_pair_bytes(emit->problem, emit->rank, to));
 }
 
 static void block_receive(struct cw_emit *emit, uint32_t from)
 {
-    cw_pair_receive(emit, from, 0, cw_problem_pair_bytes(emit->problem, from, emit->rank));
+    cw_pair_receive(emit, from, cw_problem_pair_bytes(emit->problem, from, emit->rank));
 }
 
 /* All at once. Direct: every rank begins with rank 0; rotated: each with its neighbour. */

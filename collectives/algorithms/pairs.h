@@ -3,9 +3,9 @@
 
 #include "collectives/algorithms/algorithms.h"
 
-/* `bytes` from byte `offset` on of this rank's block for `to`, or of the block from `from`. */
-void cw_pair_send(struct cw_emit *emit, uint32_t to, uint64_t offset, uint64_t bytes);
-uint32_t cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t offset, uint64_t bytes);
+/* The first `bytes` of this rank's block for `to`, or of the block from `from`. */
+void cw_pair_send(struct cw_emit *emit, uint32_t to, uint64_t bytes);
+uint32_t cw_pair_receive(struct cw_emit *emit, uint32_t from, uint64_t bytes);
 
 /* Copies a rank's block for itself. */
 void cw_pair_copy_own(struct cw_emit *emit);

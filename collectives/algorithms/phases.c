@@ -121,12 +121,12 @@ static struct order order_begin(struct cw_emit *emit, bool barriers)
 }
 
 /* Clear-to-sends come before messages, which they would wait behind. */
-static void order_receive(struct order *order, uint32_t from, uint64_t offset, uint64_t bytes)
+static void order_receive(struct order *order, uint32_t from, uint64_t bytes)
 {
     if (!order->barriers) {
         cw_emit_after(order->emit, order->ready);
     }
-    uint32_t come = cw_pair_receive(order->emit, from, offset, bytes);
+    uint32_t come = cw_pair_receive(order->emit, from, bytes);
     if (!order->barriers && come != CW_NO_OP) {
         cw_emit_after(order->emit, order->latest);
         cw_emit_after(order->emit, come);
@@ -156,8 +156,8 @@ static void build_rotation(struct cw_emit *emit, const struct cw_recipe *recipe)
         uint32_t to = (rank + i) % ranks;
         uint32_t from = (rank + ranks - i) % ranks;
         cw_emit_phase(emit, i - 1);
-        order_receive(&order, from, 0, cw_problem_pair_bytes(problem, from, rank));
-        cw_pair_send(emit, to, 0, cw_problem_pair_bytes(problem, rank, to));
+        order_receive(&order, from, cw_problem_pair_bytes(problem, from, rank));
+        cw_pair_send(emit, to, cw_problem_pair_bytes(problem, rank, to));
         if (i + 1 < ranks) {
             order_phase_end(&order);
         }
@@ -173,14 +173,14 @@ static void phase_emit(struct order *order, const struct shared *shared, uint32_
         if (part->phase != phase) {
             break;
         }
-        order_receive(order, part->from, 0, part->bytes);
+        order_receive(order, part->from, part->bytes);
     }
     for (; *out < shared->out.first[rank + 1]; (*out)++) {
         const struct cw_phase_message *part = &shared->phases.messages[shared->out.parts[*out]];
         if (part->phase != phase) {
             break;
         }
-        cw_pair_send(order->emit, part->to, 0, part->bytes);
+        cw_pair_send(order->emit, part->to, part->bytes);
     }
 }
 

@@ -1,6 +1,7 @@
 /* override: algorithms named by the user, for measuring and for trying out.
  *
- *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,bcast=segmented-chain:segment=65536,alltoallv=greedy:threshold=1024
+ *   bcast=binomial,allreduce=ring,allgather=concurrent:concurrency=4,
+ *   bcast=segmented-chain:segment=65536,alltoallv=greedy:threshold=1024
  *
  * Parameters: segment (bytes), degree, concurrency, threshold (bytes), senders (ranks of a cluster that send to others
  * at a time). The last setting of a collective counts. A setting that does not fit a call (an operation that does not

@@ -50,7 +50,7 @@ struct cw_network {
     double copy_ns_per_byte;
     double reduce_ns_per_byte;
     /* gamma of the all-to-all model, 0 .. 1: where between the bounds (Barchet-Estefanel and Mounie 2004, section 5:
-     * 2/5). */
+     * 2/5). `causeway plogp` reports it; no price depends on it. */
     double contention;
 };
 

@@ -79,7 +79,7 @@ int cw_price_interpret(const struct cw_plan *plan, const struct cw_network *netw
 /* Relation of a formula's value to the interpreter's, if copies cost nothing. Where messages are not eager most
  * formulas add one handshake and promise nothing. */
 enum cw_formula_class {
-    CW_FORMULA_NONE = 0,    /* not at all: the formula is there for reference */
+    CW_FORMULA_NONE = 0,    /* not at all: its condition does not hold */
     CW_FORMULA_EXACT,       /* the same */
     CW_FORMULA_UPPER_BOUND, /* never less */
     CW_FORMULA_LOWER_BOUND, /* never more */

@@ -294,9 +294,8 @@ uint32_t cw_emit_multicast_signal(struct cw_emit *emit, uint32_t root, uint32_t 
 /* ---- Pipelines ---- */
 
 /* Iterations for `bytes` in segments; 0 bytes: 0. */
-static uint32_t emit_segments(const struct cw_emit *emit, uint64_t bytes, uint64_t segment_bytes)
+static uint32_t emit_segments(uint64_t bytes, uint64_t segment_bytes)
 {
-    (void)emit;
     return (uint32_t)((bytes + segment_bytes - 1) / segment_bytes);
 }
 
@@ -335,7 +334,7 @@ void cw_emit_repeat(struct cw_emit *emit, uint64_t bytes, uint64_t segment_bytes
     if (op == NULL) {
         return;
     }
-    uint32_t segments = emit_segments(emit, bytes, segment_bytes);
+    uint32_t segments = emit_segments(bytes, segment_bytes);
     op->iterations = segments;
     emit->segment_bytes = segments > 1 ? segment_bytes : bytes;
     emit->segment_last_bytes = bytes - (segments - 1) * emit->segment_bytes;

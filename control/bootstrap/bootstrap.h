@@ -10,8 +10,8 @@
  *
  * Invariants
  *   - What was put before a fence can be got by all ranks behind it.
- *   - Keys and values are printable text without blanks, '=' and ';' (which Slurm cannot keep), at most CW_BOOTSTRAP_KEY_MAX and
- *     CW_BOOTSTRAP_VALUE_MAX characters.
+ *   - Keys and values are printable text without blanks, '=' and ';' (which Slurm cannot keep), at most
+ *     CW_BOOTSTRAP_KEY_MAX and CW_BOOTSTRAP_VALUE_MAX characters.
  *   - No call hangs when the launcher dies: it answers CW_ERROR_CLOSED.
  *
  * Order of calls: cw_bootstrap_open { cw_bootstrap_put | cw_bootstrap_fence | cw_bootstrap_get |

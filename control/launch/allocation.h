@@ -11,7 +11,7 @@
  *
  * Invariants
  *   - Whatever the text, at most CW_LAUNCH_HOSTS_MAX hosts and CW_LAUNCH_SLOTS_MAX slots are made of it.
- *   - A name can be an argument of ssh: letters, digits, '.', '-', '_', one '@', or the address of IPv6; never '-' first.
+ *   - A name can be an argument of ssh: letters, digits, '.', '-', '_', one '@', or an IPv6 address; never '-' first.
  *   - Whatever fails leaves the allocation as it was.
  *
  * Errors of all: CW_ERROR_ARGUMENT: the text is invalid; CW_ERROR_LIMIT; CW_ERROR_MEMORY; with a line in `error`: the

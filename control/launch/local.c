@@ -157,6 +157,7 @@ uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns)
 
 /* ---- orders, events ---- */
 
+/* The member that has this rank; NULL: none. */
 static struct launch_member *member_find(const struct launch_local *local, uint32_t rank)
 {
     uint32_t low = 0, high = local->count;

@@ -88,7 +88,6 @@ uint64_t launch_local_turn(struct launch_local *local, uint64_t now_ns);
 void launch_local_end(struct launch_local *local);
 void launch_local_close(struct launch_local *local);
 
-/* A member that has this rank; NULL: none. */
 uint32_t launch_local_index(const struct launch_local *local, const struct launch_member *member);
 void launch_local_report(struct launch_local *local, enum launch_frame_type type, uint32_t rank, int32_t value,
                          const void *bytes, size_t count);

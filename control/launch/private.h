@@ -7,11 +7,11 @@
  * launch/output.c  from the ranks' output to our stdout and stderr; launch/lines.c puts the lines together
  * launch/input.c   from our stdin to ranks that cannot inherit it
  * launch/watch.c   the first failure, and its reason
- * launch/query.c     the waits of all ranks, at the timeout
+ * launch/query.c   the waits of all ranks, at the timeout
  * launch/stopped.c ranks that are stopped while others wait for them
  *
  * launch/tree.h    local ranks and links below
- * launch/local.h    the ranks of a host: local_spawn.c one process more, local_files.c their standard files,
+ * launch/local.h   the ranks of a host: local_spawn.c one process more, local_files.c their standard files,
  * local_pmi.c
  *                  their PMI-1 server, sweep.c nobody is left, binding.h their processors
  * launch/link.h    to an agent: link_command.c what starts it; frame.h, work.h what goes there
@@ -114,7 +114,7 @@ struct launch_job {
     int abort_code;
     uint64_t deadline_ns;                /* --timeout; UINT64_MAX: none */
     uint64_t queried_ns;                 /* when ranks were queried; 0: not */
-    uint64_t ask_again_ns;               /* time of the second query; 0: not yet known, or it is done */
+    uint64_t query_again_ns;             /* time of the second query; 0: not yet known, or it is done */
     struct launch_answer *answers;       /* per rank, to the last question */
     struct launch_answer *first_answers; /* NULL: they have been asked once at most */
     uint64_t stopped_bound_ns;           /* how long a rank that others wait for may be stopped; 0: forever */

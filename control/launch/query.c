@@ -80,9 +80,9 @@ static bool answers_keep(struct launch_job *job)
 
 bool launch_query_is_over(struct launch_job *job, uint64_t now_ns)
 {
-    if (job->ask_again_ns != 0) {
-        if (now_ns >= job->ask_again_ns) {
-            job->ask_again_ns = 0;
+    if (job->query_again_ns != 0) {
+        if (now_ns >= job->query_again_ns) {
+            job->query_again_ns = 0;
             question_send(job, now_ns);
         }
         return false;
@@ -93,7 +93,7 @@ bool launch_query_is_over(struct launch_job *job, uint64_t now_ns)
     if (job->first_answers != NULL || !answers_keep(job)) {
         return true;
     }
-    job->ask_again_ns = now_ns + LAUNCH_LOOKS_APART_NS;
+    job->query_again_ns = now_ns + LAUNCH_LOOKS_APART_NS;
     return false;
 }
 

@@ -20,7 +20,6 @@ struct topology_route {
     uint32_t via;
     uint64_t rate_bps;
     uint64_t delay_ns;
-    double loss;
 };
 
 struct cw_topology {

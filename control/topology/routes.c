@@ -64,14 +64,11 @@ static struct cw_topology_hop hop_find(const struct cw_topology *topology, const
 /* The links of a route combined. */
 static void route_sum(const struct cw_topology *topology, struct topology_route *route)
 {
-    double passes = 1;
     for (uint32_t i = 0; i < route->count; i++) {
         const struct cw_link_config *link = &topology->links[topology->hops[route->first + i].link].link;
         route->rate_bps = i == 0 || link->rate_bps < route->rate_bps ? link->rate_bps : route->rate_bps;
         route->delay_ns += link->delay_ns;
-        passes *= 1 - link->loss;
     }
-    route->loss = 1 - passes;
 }
 
 /* The only cluster between the ends of a route; CW_TOPOLOGY_DIRECT: none, or several. */

@@ -108,7 +108,7 @@ const struct cw_topology_hop *cw_topology_route(const struct cw_topology *topolo
                                                 uint32_t *count);
 
 /* The links between two clusters combined, without hosts' own links: the least rate (0 within a cluster: no limit; 0
- * also: that of some link is not known), the sum of the delays, the combined loss of frames. */
+ * also: that of some link is not known), the sum of the delays. */
 uint64_t cw_topology_rate_bps(const struct cw_topology *topology, uint32_t from, uint32_t to);
 uint64_t cw_topology_delay_ns(const struct cw_topology *topology, uint32_t from, uint32_t to);
 

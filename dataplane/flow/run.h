@@ -5,9 +5,9 @@
  *   - Out: a run contains no packet that needs individual treatment. Lost packets, short operations, pacing, shapers,
  *     seals, compression, offloads, a detour, a window that may close and the last packet of a put end a run or prevent
  *     it.
- *   - In: the leader of a run was accepted by the general path and brought data. Its followers arrive in order and differ
- *     from it only in number, timestamp, position and data. Each is checked completely before its data are stored. A
- *     packet with any other difference, or that completes the put, ends the run.
+ *   - In: the leader of a run was accepted by the general path and brought data. Its followers arrive in order and
+ *     differ from it only in number, timestamp, position and data. Each is checked completely before its data are
+ *     stored. A packet with any other difference, or that completes the put, ends the run.
  *
  * Order of calls in: { cw_run_may_lead, cw_run_lead, { cw_run_follow }*, cw_run_account }*
  *

@@ -135,7 +135,6 @@ struct path_wire_operation {
 int path_wire_create(struct cw_paths *paths);
 void path_wire_destroy(struct cw_paths *paths);
 int path_wire_add(struct cw_paths *paths, uint32_t rank);
-/* The loop that a lane to a rank keeps to: other ones for other ranks and lanes. */
 int path_wire_send(struct cw_paths *paths, uint32_t rank, uint32_t lane_tag, const void *head, uint32_t head_bytes,
                    const void *data, uint32_t bytes, enum cw_element element);
 int path_wire_register(struct cw_paths *paths, void *base, uint64_t bytes, uint32_t rights, uint64_t *token);

@@ -95,6 +95,7 @@ int path_wire_add(struct cw_paths *paths, uint32_t rank)
     return status == CW_OK ? peer_note(paths, peer->wire_peer, rank) : status;
 }
 
+/* The loop that a lane to a rank keeps to: other ones for other ranks and lanes. */
 static struct cw_loop *loop_to(const struct cw_paths *paths, uint32_t rank, uint32_t lane)
 {
     return paths->config.set.loops[(rank + lane) % paths->peers[rank].loops];

@@ -240,7 +240,7 @@ static inline bool cw_port_link_up(struct cw_port *port)
     return port->ops->link_up(port);
 }
 
-/* Sleeps until the link is up. False: it is not after `timeout_ms`. Owner. */
+/* Sleeps until the link is up. False: it is not after at least `timeout_ms`. Owner. */
 bool cw_port_link_await(struct cw_port *port, uint32_t timeout_ms);
 
 /* Blocks the owner until a packet may have arrived, cw_port_wake is called (before or during), or `timeout_ns` has

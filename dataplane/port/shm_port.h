@@ -12,10 +12,10 @@
  * Invariants
  *  - The server checks positions, places and lengths at each read. Concurrent writes of a client only change its own
  *    frames. A client with invalid ring positions is broken permanently (cw_shm_port_is_broken).
- *  - Each position has one writer. A buffer belongs to the client, except from `out` to its consumption and from `empty`
- *    to `in`.
- *  - No wake-up is lost: an end announces its sleep, checks again, and only then sleeps; the other end writes, executes a
- *    full fence, and then looks for a sleeper.
+ *  - Each position has one writer. A buffer belongs to the client, except from `out` to its consumption and from
+ *    `empty` to `in`.
+ *  - No wake-up is lost: an end announces its sleep, checks again, and only then sleeps; the other end writes, executes
+ *    a full fence, and then looks for a sleeper.
  *
  * Order of calls
  *    client  cw_shm_port_create, cw_shm_port_memory to the server, cw_shm_port_connect

@@ -229,7 +229,7 @@ def main():
                     tests_named(command, there)
                 elif len(lines) > 1:
                     block_run(lines, folder)
-                elif re.match(r"build/causeway switch (?!.*--tell)", command):
+                elif re.match(r"build/causeway switch (?!.*--command)", command):
                     end(servers)
                     servers = []
                     serve(command, folder, servers)

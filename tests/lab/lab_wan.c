@@ -99,7 +99,7 @@ static int shell(char *text, size_t text_bytes, const char *format, ...)
 
 static int command_send(const struct wan *wan, const char *command, char *text, size_t text_bytes)
 {
-    return shell(text, text_bytes, "'%s' switch --memif %s --tell '%s' 2>&1", getenv("CW_CAUSEWAY"), wan->lab.path,
+    return shell(text, text_bytes, "'%s' switch --memif %s --command '%s' 2>&1", getenv("CW_CAUSEWAY"), wan->lab.path,
                  command);
 }
 

@@ -3,7 +3,6 @@
 jobs, routes, vlan, macvlan, cores, device, users, hostile, shares, restart. PROGRAM: as jobs.py, and the kernel pairs. CW_TEST_NODE_KILLS: how
 often `restart` kills them (6; 50). CW_TEST_SECONDS: how long the client of `hostile` goes on (10; 3600); CW_TEST_SEED: its first seed (1)."""
 import concurrent.futures
-import json
 import os
 import pwd
 import random
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from expectation import HANG_S, expect
+from expectation import expect
 from expectation import wait_until as soon
 from hosts import Lab
 from jobs import CAUSEWAY, KEEP, MULTICAST, by_rank, fails, programs, quiet, skip, start, suite, two_jobs, well

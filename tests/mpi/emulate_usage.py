@@ -47,8 +47,8 @@ def topologies():
         refused(switch(["--memif", "s", "--topology", path, "--pcap", "x"], folder), ["--pcap-at"], "a tap nowhere")
         refused(switch(["--memif", os.path.join(folder, "s"), "--topology", path, "--pcap", "x", "--pcap-at", "sea"], folder), ["sea", "a-b", "a0"], "a tap at no link")
         refused(switch(["--memif", os.path.join(folder, "s"), "--topology", path, "--stats", "no/such/folder"], folder), ["no/such/folder"], "statistics nowhere")
-        refused(switch(["--memif", "s", "--tell", "link a-b down"], folder), ["s.ctl"], "nobody to be told", 3)
-        refused(switch(["--tell", "link a-b down"], folder), ["--memif"], "told to nobody")
+        refused(switch(["--memif", "s", "--command", "link a-b down"], folder), ["s.ctl"], "nobody to be told", 3)
+        refused(switch(["--command", "link a-b down"], folder), ["--memif"], "told to nobody")
         for value in ["topology=,memif", f"topology={path}", f"topology={path},memif,rate=1Gbps"]:
             refused(run(["-n", "3", "--emulate", value], folder), ["--emulate"], value)
         refused(run(["-n", "3", "--emulate", "topology=/nowhere.json,memif"], folder), ["/nowhere.json"], "no file")

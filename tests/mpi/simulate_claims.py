@@ -2,7 +2,7 @@
 """What multicast, algorithms for clusters and phases are worth, measured by MPI programs on simulated networks with cpu=0. The
 times are virtual: they are the same on each machine and under any load.
 
-usage: simulate_claims.py multicast|phases|clusters|choice CAUSEWAY COLLECTIVE NEIGHBOUR LEVELS
+usage: simulate_claims.py multicast|phases|clusters|choice CAUSEWAY COLLECTIVE LEVELS
            collective_measure, levels_measure
 """
 import json

@@ -9,8 +9,8 @@
  *     (transport_memory_adversity.c).
  *   - Eager buffers are bounded: at each rank `eager_buffers` puts may wait for their wait; further ones stay with the
  *     sender, incomplete. With 0 buffers an eager put is delivered only once its wait has been announced.
- *   - A host op completes at a rank at any time after the ranks that it needs have started theirs, or only when all have;
- *     contributions are read when their ranks start.
+ *   - A host op completes at a rank at any time after the ranks that it needs have started theirs, or only when all
+ *     have; contributions are read when their ranks start.
  *   - Until COMPLETE, sources are compared with their contents at put(), direct bytes with the expected ones at
  * ARRIVED. Order of calls: create, the executions, { reset }, enter before a rank's first poll, { polls and poll of an
  *   execution, step }*, destroy. */

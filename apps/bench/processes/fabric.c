@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include "apps/cli/cli.h"
 #include "control/job/wire.h"
 #include "control/settings/setting.h"
-#include "dataplane/base/clock.h"
 #include "dataplane/status.h"
 
 enum {

@@ -11,8 +11,7 @@
  * Order of calls
  *    first process: bench_fabric_create, bench_group_start, bench_group_finish, { bench_group_result }*,
  *                   bench_group_free, bench_fabric_destroy
- *    each member:   opens everything, connects to all others, then config.run:
- *                   { bench_member_reach | bench_member_all }* */
+ *    each member:   opens everything, connects to all others, then config.run: bench_member_leave */
 #pragma once
 
 #include <signal.h>

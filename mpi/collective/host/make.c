@@ -79,6 +79,8 @@ static uint32_t segment_make(struct mpi_host *host, struct mpi_group *group, int
     return code == MPI_SUCCESS ? segment_try(host, &place, (uint32_t)group->rank) : 0;
 }
 
+/* Takes part in making a segment of the ranks of this host, for one of all ranks of `comm`, or each of its
+ * hosts; all ranks call it together. NULL at all of them: there is no memory to share on some host. */
 static struct mpi_host *host_make(struct mpi_comm *comm, const struct mpi_levels *levels)
 {
     int tag = MPI_TAG_COLLECTIVE + (int)(comm->collectives->next_number++ & 0x3fffffff);

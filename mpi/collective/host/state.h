@@ -62,10 +62,6 @@ static inline int host_rank(const struct mpi_host *host, uint32_t member)
     return host->ranks != NULL ? host->ranks[member] : (int)member;
 }
 
-/* host/make.c. Takes part in making a segment of the ranks of this host, for one of all ranks of `comm`, or each of its
- * hosts; all ranks call it together. NULL at all of them: there is no memory to share on some host. */
-struct mpi_levels;
-
 /* ---- host/round.c: rounds on the segment ---- */
 
 /* Publishes host->why to all ranks. Returns `code`. */

@@ -212,7 +212,7 @@ static void test_algorithm(MPI_Comm from, const char *name, int is_thorough)
 
 static void hints_that_do_not_fit_are_passed_over(void)
 {
-    const char *const words[] = {"alltoallv=bruck", "alltoallv=switches", "alltoallv", "alltoall=greedy"};
+    const char *const words[] = {"alltoallv=bruck", "alltoallv=clusters-heads", "alltoallv", "alltoall=greedy"};
     for (int i = 0; i < 4; i++) {
         comm = many_comm(MPI_COMM_WORLD, words[i]);
         test_pattern(PATTERNS - 1, 0);

@@ -18,7 +18,7 @@ static inline void finish(int form, MPI_Request *request)
     }
 }
 
-/* The call in the form that is asked for, by its names without MPI_ as a blocking and as a non-blocking one: its code. */
+/* The call in a form, by its names without MPI_ as a blocking and as a non-blocking one: its code. */
 #define CALL(form, blocking, non_blocking, request, ...)      \
     ((form) == 0   ? MPI_##blocking(__VA_ARGS__)              \
      : (form) == 1 ? MPI_##non_blocking(__VA_ARGS__, request) \

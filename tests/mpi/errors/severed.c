@@ -2,8 +2,8 @@
  * simulator takes it down, SECONDS after the start.
  *
  * KIND bcast, allreduce, point; WHEN returns (all continues), gone (errors are fatal), reported (errors are returned,
- * and the ranks of a cluster talk to one another afterwards), declared_failed (one rank of each cluster gets an error and
- * ends; the other waits for it alone). */
+ * and the ranks of a cluster talk to one another afterwards), declared_failed (one rank of each cluster gets an error
+ * and ends; the other waits for it alone). */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -56,7 +56,7 @@ static double run_ns(struct cw_problem *problem, const struct cw_network *networ
     return price.time_ns;
 }
 
-/* The time of an algorithm's first formula. */
+/* The time of an algorithm's formula. */
 static double formula_ns(const struct cw_problem *problem, const struct cw_network *network,
                          const struct cw_algorithm *algorithm, const struct cw_parameters *parameters)
 {
