@@ -118,11 +118,11 @@ struct app_option {
 
 enum { APP_OPTIONS_MAX = 48 };
 
-/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too.
- * `usage` is the first part of the help: the synopsis, an empty line, the description. apps/pages/pages.py makes man
- * pages and shell completion of the output: an argument written yes|no has these values. Returns the index of the first argument that is no option (== argc: none), or -1 when the command has
- * ended, with *exit_code (--help was printed, or an error was reported). A command without plain arguments passes
- * operands_max 0 and has them rejected here. */
+/* Parses --name ARGUMENT and --name=ARGUMENT by `options`, whose last row has name NULL; --output is -o, too. `usage`
+ * is the first part of the help: the synopsis, an empty line, the description. apps/pages/pages.py makes man pages and
+ * shell completion of the output: an argument written yes|no has these values. Returns the index of the first argument
+ * that is no option (== argc: none), or -1 when the command has ended, with *exit_code (--help was printed, or an error
+ * was reported). A command without plain arguments passes operands_max 0 and has them rejected here. */
 int app_options_parse(const char *usage, const struct app_option *options, int operands_max, int argc, char **argv,
                       int *exit_code);
 

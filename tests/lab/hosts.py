@@ -313,6 +313,12 @@ class Lab(Closed):
         """Plugs a host's cable in, or out."""
         self.root("net", "ip", "link", "set", f"p{index}", "up" if up else "down")
 
+    def mtu(self, bytes_max):
+        """Of all cables."""
+        for index, name in enumerate(self.names):
+            self.root("net", "ip", "link", "set", f"p{index}", "mtu", str(bytes_max))
+            self.root(name, "ip", "link", "set", "eth0", "mtu", str(bytes_max))
+
     def close(self):
         if hasattr(self, "door"):
             self.door.close()

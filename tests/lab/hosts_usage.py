@@ -39,6 +39,17 @@ def suite_run(lab, layouts, net=""):
             well(lab, f"--hosts {layout} {net} -x TMPDIR", program, {"TMPDIR": "/tmp/shared"})
 
 
+def large_packets_run(lab):
+    """Messages in packets of 9,000 bytes."""
+    lab.mtu(9000)
+    code, out, err = lab.run("h0", [CAUSEWAY, "doctor", "--transport", "h0", "h1"])
+    expect(code == 0 and "packets up to 9000 bytes" in out, f"doctor --transport with an MTU of 9,000 bytes: {code}: {out} {err}")
+    for program in programs:
+        if os.path.basename(program[0]) in ("mpi_point_blocking", "mpi_datatype_messages", "mpi_collective_move"):
+            well(lab, "--hosts h0:2,h1:2", program)
+    lab.mtu(1500)
+
+
 def transports_run(lab):
     """What --explain says, and what overrules the rule."""
     hosts = "--explain --hosts h0,h1 -n 2"
@@ -91,6 +102,7 @@ def main():
             if os.environ.get("CW_TEST_LAB") == "all":
                 suite_run(lab, LAYOUTS[:1], "--transport fd77::/16")
             transports_run(lab)
+            large_packets_run(lab)
             doctor_run(lab)
             plogp_run(lab)
         with Lab(3, subnets=2, user="nobody", keep=keep) as lab:

@@ -46,7 +46,8 @@ void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices
 int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
                         const char *const *options);
 
-/* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been reported. */
+/* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been
+ * reported. */
 int bench_fabric_open(const struct bench_fabric *fabric, uint32_t side, bool doorbell, struct cw_port **port);
 
 /* Waits until the link is up, at most 30 s. One of enum app_exit; an error has been reported. */
