@@ -57,7 +57,7 @@ static void probed_then_received(int count)
     }
     for (int way = 0; way < 16; way++) {
         int source = way & 4 ? MPI_ANY_SOURCE : expect_left, tag = way & 8 ? MPI_ANY_TAG : way;
-        MPI_Request request;
+        MPI_Request request = MPI_REQUEST_NULL;
         MPI_Message message;
         MPI_Status probed, received;
         (way % 3 == 0 ? MPI_Issend : MPI_Isend)(out, count, MPI_INT, expect_right, way, MPI_COMM_WORLD, &request);

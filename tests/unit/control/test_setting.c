@@ -44,8 +44,8 @@ static void in_child(const char *content, size_t bytes, void (*look)(const char 
 static void check_setting(enum cw_setting setting, const char *value, const char *origin)
 {
     const char *found = cw_setting(setting);
-    if ((found == NULL) != (value == NULL) || (found != NULL && strcmp(found, value) != 0) ||
-        strcmp(cw_setting_origin(setting), origin) != 0) {
+    bool is_same = found == NULL || value == NULL ? found == value : strcmp(found, value) == 0;
+    if (!is_same || strcmp(cw_setting_origin(setting), origin) != 0) {
         fprintf(stderr, "%s: %s by %s, not %s by %s\n", cw_setting_name(setting), found, cw_setting_origin(setting),
                 value, origin);
         _exit(1);
