@@ -65,7 +65,7 @@ def errors(lab):
         expect(code != 0 and re.search(line, err) and err.count("\n") == 1, f"node {options}: says {line}: {code}: {err}")
 
 
-    fails(lab, "--transport af_packet --hosts h0,h1", "rank 0 is to use af_packet, which is a transport of the host's dataplane: start `causeway node "
+    fails(lab, "--transport af_packet --hosts h0,h1", "rank [01] is to use af_packet, which is a transport of the host's dataplane: start `causeway node "
           "--transport af_packet:NAME` there, and give --transport node")
     fails(lab, "--transport af_pakcet --hosts h0,h1", r"--transport \(CAUSEWAY_TRANSPORT\) is 'af_pakcet', and this host has nothing like that; it has .*eth0 10\.77.*; "
           "transports are udp, alone or as in udp:eth0")

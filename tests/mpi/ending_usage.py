@@ -6,6 +6,7 @@ usage: ending_usage.py CAUSEWAY BUSY LATE TOPOLOGY [NETWORK...]     BUSY: errors
 The rows are those of the table in control/README.md. No time is checked.
 """
 import ctypes
+import fcntl
 import os
 import re
 import signal
@@ -166,6 +167,18 @@ def row_run(number, time_s=6):
         place.close()
 
 
+def is_unlocked(folder):
+    """Whether no process has the lock of a job's folder: one that was killed keeps it until its descriptors are closed."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
 def folder_of_all_killed():
     """Where supervisor, launcher and switch are all killed at once nobody is left to remove the folder: the next start does."""
     place = ending.Place(f"all-{os.getpid()}")
@@ -180,7 +193,9 @@ def folder_of_all_killed():
         left = os.listdir(place.folder)
         if len(left) != 1:
             return f"one folder is left: {left}"
-        os.utime(os.path.join(place.folder, left[0]), (0, 0))
+        folder = os.path.join(place.folder, left[0])
+        wait_until(lambda: is_unlocked(folder))
+        os.utime(folder, (0, 0))
         result = subprocess.run([*command, "true"], capture_output=True, text=True, env=place.environment, timeout=HANG_S)
         return None if result.returncode == 0 and not place.left_await() else f"{result.stderr} {place.left_behind()}"
     finally:
