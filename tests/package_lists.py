@@ -8,7 +8,7 @@ import re
 import sys
 
 ESSENTIAL = {"gcc", "libc6-dev"}                # build-essential: debian/control does not name them
-TESTS = {"libcmocka-dev", "libpcap-dev"}        # the package is built without the tests
+TESTS = {"libcmocka-dev"}                       # the package is built without the tests
 USED = {"gnuplot-nox"}                          # in [build], since ./demo wants them; a package suggests them
 LOADED = re.compile(r"librte-(net|mempool)-|libpmix2$|libssl3$|ibverbs-providers$")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""launch_usage.py BUILD FENCE FENCE_LARGE: `causeway run` across the hosts of a laboratory (hosts.py), as user nobody: what it
+"""launch_usage.py BUILD EXCHANGE FENCE_LARGE: `causeway run` across the hosts of a laboratory (hosts.py), as user nobody: what it
 promises on one host holds on several, every failure is told in one line that names the host, and nothing is left
-anywhere. FENCE, FENCE_LARGE: programs that only ask their launcher for addresses (fence.c, fence_large.c)."""
+anywhere. EXCHANGE, FENCE_LARGE: programs that only ask their launcher for addresses (exchange.c, fence_large.c)."""
 import contextlib
 import os
 import re
@@ -21,7 +21,7 @@ from expectation import HANG_S, expect, wait_until
 
 build = os.path.abspath(sys.argv[1])
 CAUSEWAY = "/tmp/build/causeway"
-FENCE, FENCE_LARGE = ("/tmp/build/" + os.path.relpath(os.path.abspath(each), build) for each in sys.argv[2:])
+EXCHANGE, FENCE_LARGE = ("/tmp/build/" + os.path.relpath(os.path.abspath(each), build) for each in sys.argv[2:])
 FOREVER = "exec sleep infinity"
 PATIENCE_S = 5  # CAUSEWAY_FAILURE_TIMEOUT where it is to end something
 
@@ -59,6 +59,10 @@ def row(lab, command, code=0, out=None, err=None, stdin=None, lines=0, then=None
         wrong.append(f"leaves {behind}")
     expect(not wrong, f"{command}: {'; '.join(wrong)}\n{said}")
     return got
+
+
+def exchanged_by(count):
+    return "".join(f"rank {rank} of {count} universe {count} app 0 by PMI-1\n" for rank in range(count))
 
 
 def script(name, *lines):
@@ -129,7 +133,7 @@ def passed_on(lab):
 def fenced(lab):
     """Addresses put on one host are got on all, over several fences."""
     for where, count in (("h0:2,h1:3,h2", 6), ("h1:4", 4), ("h1,h2,h3", 3)):
-        row(lab, f"{CAUSEWAY} run --hosts {where} --map-by node {FENCE}", out="".join(f"{i} of {count}: all found\n" for i in range(count)))
+        row(lab, f"{CAUSEWAY} run --hosts {where} --map-by node {EXCHANGE}", out=exchanged_by(count))
 
 
 def fenced_large(lab):
@@ -275,7 +279,7 @@ def stopped_untold(lab):
 
 def agent_stopped(lab):
     """Both agent processes of a host are stopped for good: the job ends, and the rank there, which waits for the others."""
-    waits = f"if [ $PMI_RANK = 0 ]; then echo runs; {FOREVER}; fi; echo runs; exec {FENCE}"
+    waits = f"if [ $PMI_RANK = 0 ]; then echo runs; {FOREVER}; fi; echo runs; exec {EXCHANGE}"
     process = lab.start("h0", ["env", f"CAUSEWAY_FAILURE_TIMEOUT={PATIENCE_S}", CAUSEWAY, "run", "--hosts", "h1,h2", "sh", "-c", waits])
     for _ in range(2):
         process.stdout.readline()
@@ -285,7 +289,7 @@ def agent_stopped(lab):
         os.kill(number, signal.SIGSTOP)
     out, err = process.communicate(timeout=HANG_S)
     expect(process.returncode != 0 and "host h2: its agent is silent" in err, f"the job ends: {process.returncode}: {out} {err}")
-    wait_until(lambda: not any("fence" in command for command in lab.processes("h2").values()))
+    wait_until(lambda: not any("exchange" in command for command in lab.processes("h2").values()))
     for number in agents:
         with contextlib.suppress(ProcessLookupError):  # one of them ends with the other
             os.kill(number, signal.SIGKILL)
@@ -337,7 +341,7 @@ def grown(lab):
     """Above 32 hosts agents start agents."""
     names = ",".join(lab.names)
     row(lab, f"{CAUSEWAY} run --hosts {names} -l hostname", out=ranks_of(lab.names))
-    row(lab, f"{CAUSEWAY} run --hosts {names} {FENCE}", out="".join(f"{i} of {lab.count}: all found\n" for i in range(lab.count)))
+    row(lab, f"{CAUSEWAY} run --hosts {names} {EXCHANGE}", out=exchanged_by(lab.count))
     last = lab.names[-1]
     row(lab, f"{CAUSEWAY} run --hosts {names} sh -c 'if [ $(hostname) = {last} ]; then exit 5; fi; {FOREVER}'", 5,
         err=rf"rank {lab.count - 1} \(process \d+ on {last}\) ended with exit code 5")
