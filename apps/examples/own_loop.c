@@ -48,7 +48,8 @@ static unsigned events_receive(struct cw_loop *loop)
     unsigned ended = 0;
     for (uint32_t count; (count = cw_loop_poll(loop, events, EVENTS)) > 0;) {
         for (uint32_t i = 0; i < count; i++) {
-            check(events[i].status == CW_OK, cw_status_text(events[i].status));
+            /* the other process closes when both are done: we may learn that before we read it from the socket */
+            check(events[i].status == CW_OK || events[i].kind == CW_EVENT_PEER_DOWN, cw_status_text(events[i].status));
             ended += events[i].kind == CW_EVENT_PUT || events[i].kind == CW_EVENT_COMPLETE;
         }
     }
@@ -70,6 +71,7 @@ static void serve(struct cw_loop *loop, struct cw_put *put, int timer, int contr
         ended += now;
         if (now > 0 && ended == 2 * TICKS) {
             check(write(control, &done, 1) == 1, "the other process has gone");
+            continue; /* it may be done, too, and close */
         }
         struct epoll_event ready;
         if (epoll_wait(set, &ready, 1, milliseconds(cw_loop_arm(loop))) < 1 || ready.data.fd == descriptor) {
@@ -109,7 +111,6 @@ int main(int argc, char **argv)
     swap(control[is_parent], &put.region, sizeof(put.region));
     check(cw_host_peer(host, card, &put.peer, error, sizeof(error)) == CW_OK, error);
     put.flags = CW_SIGNAL;
-
     struct itimerspec every = {{0, TICK_NS}, {0, TICK_NS}};
     int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
     check(timer >= 0 && timerfd_settime(timer, 0, &every, NULL) == 0, "no timer");

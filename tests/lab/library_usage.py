@@ -3,6 +3,7 @@
 
 usage: library_usage.py BUILD EXAMPLES SANITIZERS COMPILER...     EXAMPLES: a folder; SANITIZERS: as -fsanitize takes them, or none
 """
+import concurrent.futures
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ build, examples, sanitizers, *compilers = sys.argv[1:]
 LINES_MAX = {"put": 60, "multicast": 150, "own_loop": 125, "exchange": 125, "simulated_protocol": 160}
 MESSAGES = 1000
 TICKS = 20 # of own_loop.c
+CROWD = 100 # runs of own_loop
 BYTES = 1000000 # of exchange.c
 LOOPBACK = ["localhost", "127.0.0.1", "::1"]
 SEEDS = 200
@@ -63,6 +65,13 @@ def own_loop_run(program, compiler, environment, ports=()):
     done = run([program, *ports], env=environment)
     expected = [f"{name}: {TICKS} ticks, {TICKS} puts" for name in ("child", "parent")]
     expect(done.returncode == 0 and sorted(done.stdout.splitlines()) == expected, f"{compiler} {ports}: each tick is put: {done.returncode} {done.stdout}")
+
+
+def own_loop_crowd(program, compiler, environment):
+    """Many at a time, so that either process may learn of the other's end before it looks at its socket."""
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in pool.map(lambda _: own_loop_run(program, compiler, environment), range(CROWD)):
+            pass
 
 
 def exchange_run(program, compiler, start, host):
@@ -149,7 +158,7 @@ with tempfile.TemporaryDirectory() as folder:
             multicast_run(multicast, compiler, environment, ["udp:localhost"] * 3)
             multicast_run_with_loss(multicast, compiler, environment, folder)
         if own_loop:
-            own_loop_run(own_loop, compiler, environment)
+            own_loop_crowd(own_loop, compiler, environment)
             own_loop_run(own_loop, compiler, environment, [f"memif:{folder}/own,role={role}" for role in ("server", "client")])
         if exchange and own_loop:
             exchange_run_everywhere(exchange, own_loop, compiler, environment, folder)
