@@ -39,9 +39,9 @@ static int post(struct bench_member *host, uint64_t index)
     uint64_t offset = index * DEMO_PUT_BYTES;
     uint64_t left = bytes_of(host) - offset;
     struct cw_put put = {
-        .peer = host->peers[1],
+        .peer = host->peer,
         .lane_tag = cw_lane_tag(LANE, (uint32_t)index),
-        .region = host->tokens[1],
+        .region = host->peer_token,
         .offset = offset,
         .source = {.kind = CW_SOURCE_CONTIGUOUS,
                    .region = host->token,
@@ -125,7 +125,7 @@ static int run_report(struct cw_endpoint *endpoint, void *context)
     report->probes = cw_endpoint_counter(endpoint, CW_COUNTER_PROBES_OUT);
     report->duplicates = cw_endpoint_counter(endpoint, CW_COUNTER_DROP_DUPLICATE);
     report->acknowledgements = cw_endpoint_counter(endpoint, CW_COUNTER_ACKNOWLEDGEMENTS_OUT);
-    if (cw_peer_query(endpoint, host->peers[1 - host->index], &info) == CW_OK) {
+    if (cw_peer_query(endpoint, host->peer, &info) == CW_OK) {
         report->round_trip_ns = info.round_trip_ns;
         report->round_trip_min_ns = info.round_trip_min_ns;
     }

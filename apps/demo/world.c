@@ -71,7 +71,7 @@ static int switch_start(struct demo_world *world, const struct demo_options *opt
     snprintf(seed, sizeof(seed), "%" PRIu64, options->seed);
     const char *const words[] = {"--rate", rate, "--delay", delay, "--queue", queue,
                                  "--loss", loss, "--seed",  seed,  "--json",  NULL};
-    return bench_fabric_switch(&world->fabric, 2, MTU_BYTES, words);
+    return bench_fabric_create(&world->fabric, BENCH_FABRIC_SWITCH, MTU_BYTES, words);
 }
 
 /* ---- counters ---- */
@@ -155,7 +155,6 @@ int demo_world_transfer(struct demo_world *world, struct demo_report reports[2])
 {
     struct bench_group group;
     const struct bench_group_config config = {
-        .count = 2,
         .doorbell = true,
         .region_bytes = world->bytes,
         .result_bytes = sizeof(struct demo_report),

@@ -88,12 +88,10 @@ static void end_cleaner(struct bench_fabric *fabric)
 static pid_t spawn_switch(const struct bench_fabric *fabric, const char *const *options, int output)
 {
     char mtu[16];
-    char ports[16];
     snprintf(mtu, sizeof(mtu), "%u", fabric->mtu_bytes);
-    snprintf(ports, sizeof(ports), "%u", fabric->port_count);
     const char *arguments[8 + OPTIONS_MAX + 1] = {"causeway", "switch", "--memif", fabric->socket,
-                                                  "--ports",  ports,    "--mtu",   mtu};
-    for (size_t i = 0; options[i] != NULL; i++) {
+                                                  "--ports",  "2",      "--mtu",   mtu};
+    for (size_t i = 0; options != NULL && options[i] != NULL; i++) {
         assert(i < OPTIONS_MAX);
         arguments[8 + i] = options[i];
     }
@@ -135,10 +133,10 @@ static int start_switch(struct bench_fabric *fabric, const char *const *options)
     return APP_EXIT_SUCCESS;
 }
 
-static int fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
-                         uint32_t mtu_bytes, const char *const *options)
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes,
+                        const char *const *options)
 {
-    *fabric = (struct bench_fabric){.kind = kind, .port_count = port_count, .mtu_bytes = mtu_bytes};
+    *fabric = (struct bench_fabric){.kind = kind, .mtu_bytes = mtu_bytes};
     int code = create_folder(fabric);
     if (code == APP_EXIT_SUCCESS) {
         start_cleaner(fabric);
@@ -146,23 +144,10 @@ static int fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kin
     return code == APP_EXIT_SUCCESS && kind == BENCH_FABRIC_SWITCH ? start_switch(fabric, options) : code;
 }
 
-int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
-                        uint32_t mtu_bytes)
-{
-    static const char *const none[] = {NULL};
-    return fabric_create(fabric, kind, port_count, mtu_bytes, none);
-}
-
 void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices[2], uint32_t mtu_bytes)
 {
     *fabric = (struct bench_fabric){
-        .kind = BENCH_FABRIC_DEVICES, .port_count = 2, .mtu_bytes = mtu_bytes, .devices = {devices[0], devices[1]}};
-}
-
-int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
-                        const char *const *options)
-{
-    return fabric_create(fabric, BENCH_FABRIC_SWITCH, port_count, mtu_bytes, options);
+        .kind = BENCH_FABRIC_DEVICES, .mtu_bytes = mtu_bytes, .devices = {devices[0], devices[1]}};
 }
 
 static void name_device(const struct bench_fabric *fabric, uint32_t side, const char **device, char *arguments,
@@ -271,5 +256,5 @@ void bench_fabric_destroy(struct bench_fabric *fabric)
     }
     folder_remove(fabric);
     end_cleaner(fabric);
-    *fabric = (struct bench_fabric){.port_count = 0};
+    *fabric = (struct bench_fabric){.mtu_bytes = 0};
 }

@@ -1,5 +1,4 @@
-/* Bench fabric: a network between processes of this machine, made for one benchmark and taken away afterwards. Two of
- * them are joined by a wire; a switch joins as many as it has ports.
+/* Bench fabric: a network between two processes of this machine, made for one benchmark and taken away afterwards.
  *
  * Order of calls: bench_fabric_create (before the fork), bench_fabric_open in each process, bench_fabric_destroy in the
  * first. */
@@ -23,7 +22,6 @@ enum bench_fabric_kind {
 
 struct bench_fabric {
     enum bench_fabric_kind kind;
-    uint32_t port_count;
     uint32_t mtu_bytes;
     char folder[64];        /* of sockets; "" if none */
     char socket[96];        /* memif */
@@ -34,17 +32,13 @@ struct bench_fabric {
     int cleaner_end;      /* of a pipe to it */
 };
 
-/* Makes the common parts of all sides; `port_count` is 2 except for a switch. One of enum app_exit; an error has been
- * reported. */
-int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t port_count,
-                        uint32_t mtu_bytes);
+/* Makes the common parts of both sides. `options`: of a switch, ended by NULL; NULL: none. One of enum app_exit; an error
+ * has been reported. */
+int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes,
+                        const char *const *options);
 
 /* The same of two devices of the user's, which are taken as they are. */
 void bench_fabric_devices(struct bench_fabric *fabric, const char *const devices[2], uint32_t mtu_bytes);
-
-/* The same of a switch with more options, ended by NULL. */
-int bench_fabric_switch(struct bench_fabric *fabric, uint32_t port_count, uint32_t mtu_bytes,
-                        const char *const *options);
 
 /* Opens the port of a side. Side 0 first: it is the server of a memif. One of enum app_exit; an error has been
  * reported. */

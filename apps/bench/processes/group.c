@@ -19,7 +19,7 @@
 
 static void stop_all(struct bench_group *group)
 {
-    for (uint32_t i = 0; i < group->config.count; i++) {
+    for (uint32_t i = 0; i < BENCH_MEMBERS; i++) {
         if (group->processes[i] > 0) {
             kill(group->processes[i], SIGKILL);
             while (waitpid(group->processes[i], NULL, 0) < 0 && errno == EINTR) {
@@ -57,7 +57,7 @@ static int end_report(const struct bench_group *group, uint32_t member, int stat
 static int reap(struct bench_group *group)
 {
     int code = APP_EXIT_SUCCESS;
-    for (uint32_t i = 0; i < group->config.count; i++) {
+    for (uint32_t i = 0; i < BENCH_MEMBERS; i++) {
         int status;
         if (group->processes[i] > 0 && waitpid(group->processes[i], &status, WNOHANG) == group->processes[i]) {
             group->processes[i] = 0;
@@ -75,11 +75,11 @@ static int report_late(const struct bench_group *group)
         [BENCH_STEP_PORT] = "to open its port",
         [BENCH_STEP_LINK] = "to find its link up",
         [BENCH_STEP_REFERENCE] = "to measure bare frames",
-        [BENCH_STEP_KNOWN] = "to learn its peers",
-        [BENCH_STEP_CONNECTED] = "to connect to all others",
+        [BENCH_STEP_KNOWN] = "to learn its peer",
+        [BENCH_STEP_CONNECTED] = "to connect to the other",
         [BENCH_STEP_LEAVE] = "to tell its result",
     };
-    for (uint32_t i = 0; i < group->config.count; i++) {
+    for (uint32_t i = 0; i < BENCH_MEMBERS; i++) {
         uint32_t steps = steps_of(group, i);
         if (group->processes[i] > 0 && steps < BENCH_STEP_COUNT) {
             char where[64];
@@ -134,7 +134,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
 {
     *group = (struct bench_group){
         .config = *config, .fabric = fabric, .limit_ns = cw_clock_ns() + config->limit_ns, .running = 0};
-    group->shared_bytes = sizeof(*group->shared) + config->count * bench_group_result_stride(group);
+    group->shared_bytes = sizeof(*group->shared) + BENCH_MEMBERS * bench_group_result_stride(group);
     void *shared = mmap(NULL, group->shared_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         app_error("no shared memory for the results", strerror(errno), "free memory");
@@ -143,7 +143,7 @@ int bench_group_start(struct bench_group *group, struct bench_fabric *fabric, co
     group->shared = shared;
     pid_t parent = getpid();
     fflush(stdout);
-    for (uint32_t i = 0; i < config->count; i++) {
+    for (uint32_t i = 0; i < BENCH_MEMBERS; i++) {
         pid_t process = fork();
         if (process < 0) {
             app_error("no process for a member", strerror(errno), "raise `ulimit -u`");

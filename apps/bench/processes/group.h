@@ -1,4 +1,4 @@
-/* Bench group: processes of one benchmark, each with a port, an endpoint and a loop of its own, all connected with all.
+/* Bench group: the two processes of one benchmark, each with a port, an endpoint and a loop of its own, connected.
  *
  * Invariants
  *  - Apart from the network, processes communicate through one shared mapping only: steps that count the processes at
@@ -11,7 +11,7 @@
  * Order of calls
  *    first process: bench_fabric_create, bench_group_start, bench_group_finish, { bench_group_result }*,
  *                   bench_group_free, bench_fabric_destroy
- *    each member:   opens everything, connects to all others, then config.run: bench_member_leave */
+ *    each member:   opens everything, connects to the other, then config.run: bench_member_leave */
 #pragma once
 
 #include <signal.h>
@@ -24,13 +24,13 @@
 #include "dataplane/dataplane.h"
 #include "dataplane/loop/loop.h"
 
-enum { BENCH_GROUP_MEMBERS_MAX = 4 };
+enum { BENCH_MEMBERS = 2 };
 
 enum bench_step {
     BENCH_STEP_PORT,      /* the port is open */
     BENCH_STEP_LINK,      /* ... and connected */
     BENCH_STEP_REFERENCE, /* the work of config.reference is done */
-    BENCH_STEP_KNOWN,     /* all others are peers */
+    BENCH_STEP_KNOWN,     /* the other is a peer */
     BENCH_STEP_CONNECTED, /* ... and connected */
     BENCH_STEP_LEAVE,     /* the result is complete */
     BENCH_STEP_COUNT,
@@ -39,12 +39,11 @@ enum bench_step {
 struct bench_member;
 
 struct bench_group_config {
-    uint32_t count; /* 2 .. BENCH_GROUP_MEMBERS_MAX */
     bool doorbell;
     const char *rdma;                  /* a device, with queue pairs for all supported operations; NULL: none */
-    const uint64_t *cores;             /* that members run on, of `count`; NULL: anywhere */
+    const uint64_t *cores;             /* that members run on, one each; NULL: anywhere */
     bool spin;                         /* these cores are used by no other process, so that no process sleeps */
-    uint64_t region_bytes;             /* that others may put into; `reference` may have mapped it, member->region */
+    uint64_t region_bytes;             /* that the other may put into; `reference` may have mapped it, member->region */
     uint64_t result_bytes;             /* of each member, in shared memory, zeroed */
     uint64_t limit_ns;                 /* of everything together */
     const void *settings;              /* the benchmark's own, for members */
@@ -52,7 +51,7 @@ struct bench_group_config {
     /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
      * errors. */
     int (*reference)(struct bench_member *member);
-    /* With an endpoint and all others as peers. */
+    /* With an endpoint and the other as its peer. */
     int (*run)(struct bench_member *member);
 };
 
@@ -65,13 +64,12 @@ struct bench_group {
     uint64_t shared_bytes;
     uint64_t limit_ns; /* the end of the time */
     uint32_t running;
-    pid_t processes[BENCH_GROUP_MEMBERS_MAX]; /* 0: has ended */
+    pid_t processes[BENCH_MEMBERS]; /* 0: has ended */
 };
 
-/* One process, as it sees itself. Members are named by their index 0 .. count - 1. */
+/* One process, as it sees itself. Members are named by their index, 0 and 1. */
 struct bench_member {
     uint32_t index;
-    uint32_t count;
     const struct bench_group *group;
     const void *settings;
     void *result;
@@ -82,10 +80,9 @@ struct bench_member {
     uint8_t *region;
     uint32_t rights; /* to the region; CW_REGION_WRITE */
     uint64_t token;
-    uint32_t connected;                       /* others that are */
-    uint32_t peers[BENCH_GROUP_MEMBERS_MAX];  /* by member: the endpoint's number for it */
-    uint64_t tokens[BENCH_GROUP_MEMBERS_MAX]; /* by member: of its region */
-    uint8_t macs[BENCH_GROUP_MEMBERS_MAX][6]; /* by member */
+    uint32_t peer;       /* the endpoint's number for the other */
+    uint64_t peer_token; /* of the other's region */
+    uint8_t peer_mac[6];
 };
 
 /* Starts the members. One of enum app_exit; an error has been reported, and no member is left then. */
@@ -103,7 +100,7 @@ void bench_group_free(struct bench_group *group);
 
 /* ---- for members ---- */
 
-/* Marks the result as complete, and waits for the others: no member closes while another one still measures. */
+/* Marks the result as complete, and waits for the other: no member closes while the other still measures. */
 void bench_member_leave(struct bench_member *member);
 
 /* Reports "process I: ERROR" and returns the exit code for it. */

@@ -5,13 +5,13 @@
 
 #include "apps/bench/processes/group.h"
 
-/* A member's data for the others, before BENCH_STEP_PORT is reached. */
+/* A member's data for the other, before BENCH_STEP_PORT is reached. */
 struct bench_introduction {
     _Atomic uint32_t steps;    /* reached so far */
     _Atomic uint32_t marks;    /* bench_member_mark */
     _Atomic uint32_t measured; /* bench_member_measure */
     uint8_t mac[6];
-    uint8_t key[16];           /* random: that of the last member is the job's */
+    uint8_t key[16];           /* random: that of the second member is the job's */
     struct cw_address address; /* before BENCH_STEP_REFERENCE, as is the token */
     uint64_t token;
 };
@@ -19,7 +19,7 @@ struct bench_introduction {
 /* All atomics are sequentially consistent: a process that sees a step also sees all writes before it. */
 struct bench_group_shared {
     _Atomic uint32_t reached[BENCH_STEP_COUNT]; /* by how many members */
-    struct bench_introduction members[BENCH_GROUP_MEMBERS_MAX];
+    struct bench_introduction members[BENCH_MEMBERS];
     _Alignas(64) uint8_t results[];
 };
 
@@ -40,15 +40,16 @@ static inline void bench_member_mark(struct bench_member *member)
     atomic_store(&member->group->shared->members[member->index].marks, ++member->marks);
 }
 
-/* Whether all others have ended the phase that this one is in (`ahead` 1), or has just ended (0). */
+/* What the other member shows. */
+static inline struct bench_introduction *bench_member_other(const struct bench_member *member)
+{
+    return &member->group->shared->members[1 - member->index];
+}
+
+/* Whether the other has ended the phase that this one is in (`ahead` 1), or has just ended (0). */
 static inline bool bench_member_marked(const struct bench_member *member, uint32_t ahead)
 {
-    bool all = true;
-    for (uint32_t i = 0; i < member->count; i++) {
-        all = all &&
-              (i == member->index || atomic_load(&member->group->shared->members[i].marks) >= member->marks + ahead);
-    }
-    return all;
+    return atomic_load(&bench_member_other(member)->marks) >= member->marks + ahead;
 }
 
 /* A measurement exists in this phase: its senders may stop. */
@@ -57,10 +58,10 @@ static inline void bench_member_measure(struct bench_member *member)
     atomic_store(&member->group->shared->members[member->index].measured, member->marks + 1);
 }
 
-/* Whether another one has measured something in this phase. */
-static inline bool bench_member_measured(const struct bench_member *member, uint32_t other)
+/* Whether the other has measured something in this phase. */
+static inline bool bench_member_measured(const struct bench_member *member)
 {
-    return atomic_load(&member->group->shared->members[other].measured) > member->marks;
+    return atomic_load(&bench_member_other(member)->measured) > member->marks;
 }
 
 /* Ends a phase together; the first process ends us if that takes too long. */

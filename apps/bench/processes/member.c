@@ -1,4 +1,4 @@
-/* A member of a group: its port, its endpoint, its loop, its peers. */
+/* A member of a group: its port, its endpoint, its loop, its peer. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/rdma/rdma.h"
 
-#define LOOK_NS 1000000 /* between two looks at how far the others are */
+#define LOOK_NS 1000000 /* between two looks at how far the other is */
 
 enum { UDP_PORT = CW_UDP_PORT };
 
@@ -24,10 +24,10 @@ static void step_reach(struct bench_member *member, enum bench_step step)
     atomic_fetch_add(&shared->reached[step], 1);
 }
 
-/* True once all members have. */
+/* True once both members have. */
 static bool all_reached(const struct bench_member *member, enum bench_step step)
 {
-    return atomic_load(&member->group->shared->reached[step]) == member->count;
+    return atomic_load(&member->group->shared->reached[step]) == BENCH_MEMBERS;
 }
 
 int bench_member_fail(const struct bench_member *member, int status, const char *what)
@@ -37,7 +37,7 @@ int bench_member_fail(const struct bench_member *member, int status, const char 
     return app_error_status(status, what, where);
 }
 
-/* Waits until all members have, asleep: nothing must be due to come by the network. */
+/* Waits until both members have, asleep: nothing must be due to come by the network. */
 static void step_await(const struct bench_member *member, enum bench_step step)
 {
     struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -78,9 +78,7 @@ static int open_port(struct bench_member *member)
     }
     step_reach(member, BENCH_STEP_LINK);
     step_await(member, BENCH_STEP_LINK);
-    for (uint32_t i = 0; i < member->count; i++) {
-        memcpy(member->macs[i], group->shared->members[i].mac, sizeof(member->macs[i]));
-    }
+    memcpy(member->peer_mac, bench_member_other(member)->mac, sizeof(member->peer_mac));
     return APP_EXIT_SUCCESS;
 }
 
@@ -107,7 +105,7 @@ static int open_endpoint(struct bench_member *member)
     config.waiting = cw_loop_waiting(&loop, &member->port->info);
     config.address.ip = cw_ip_v4(0x0a4d0001u + member->index);
     config.address.udp_port = UDP_PORT;
-    memcpy(config.job_key, group->shared->members[member->count - 1].key, sizeof(config.job_key));
+    memcpy(config.job_key, group->shared->members[1].key, sizeof(config.job_key));
     if (getrandom(&config.seed, sizeof(config.seed), 0) != (ssize_t)sizeof(config.seed)) {
         return bench_member_fail(member, CW_ERROR_SYSTEM, "getrandom fails");
     }
@@ -133,52 +131,33 @@ static int open_endpoint(struct bench_member *member)
     return status == CW_OK ? APP_EXIT_SUCCESS : bench_member_fail(member, status, error);
 }
 
-static int run_peers_add(struct cw_endpoint *endpoint, void *context)
+static int run_peer_add(struct cw_endpoint *endpoint, void *context)
 {
     struct bench_member *member = context;
-    for (uint32_t i = 0; i < member->count; i++) {
-        const struct bench_introduction *other = &member->group->shared->members[i];
-        if (i == member->index) {
-            continue;
-        }
-        int status = cw_peer_add(endpoint, &other->address, &member->peers[i]);
-        if (status != CW_OK) {
-            return status;
-        }
-        member->tokens[i] = other->token;
-    }
-    return CW_OK;
+    const struct bench_introduction *other = bench_member_other(member);
+    member->peer_token = other->token;
+    return cw_peer_add(endpoint, &other->address, &member->peer);
 }
 
-/* The lower index asks: two that ask each other at once would only have twice the work. */
-static int run_peers_connect(struct cw_endpoint *endpoint, void *context)
+/* The first asks: two that ask each other at once would only have twice the work. */
+static int run_peer_connect(struct cw_endpoint *endpoint, void *context)
 {
     const struct bench_member *member = context;
-    int status = CW_OK;
-    for (uint32_t i = member->index + 1; i < member->count && status == CW_OK; i++) {
-        status = cw_peer_connect(endpoint, member->peers[i]);
-    }
-    return status;
+    return member->index == 0 ? cw_peer_connect(endpoint, member->peer) : CW_OK;
 }
 
-static int run_pairs_up(struct cw_endpoint *endpoint, void *context)
+static int run_pair_up(struct cw_endpoint *endpoint, void *context)
 {
     const struct bench_member *member = context;
-    for (uint32_t i = 0; i < member->count; i++) {
-        if (i != member->index && cw_rdma_state(endpoint, member->peers[i]) != CW_RDMA_UP) {
-            return CW_ERROR_AGAIN;
-        }
-    }
-    return CW_OK;
+    return cw_rdma_state(endpoint, member->peer) == CW_RDMA_UP ? CW_OK : CW_ERROR_AGAIN;
 }
 
-/* Queue pairs come up soon after sessions. Events that arrive meanwhile are kept: a process whose pair is up may put
- * already. */
-static int await_pairs(struct bench_member *member)
+/* The queue pair comes up soon after the session. Events that arrive meanwhile are kept: the other may put already. */
+static int await_pair(struct bench_member *member)
 {
     uint64_t until_ns = cw_clock_ns() + BENCH_HANG_NS;
     int status;
-    while ((status = cw_loop_call(member->loop, run_pairs_up, member)) == CW_ERROR_AGAIN) {
+    while ((status = cw_loop_call(member->loop, run_pair_up, member)) == CW_ERROR_AGAIN) {
         (void)cw_loop_poll(member->loop, NULL, 0);
         if (cw_clock_ns() > until_ns) {
             return CW_ERROR_TIMEOUT;
@@ -187,27 +166,27 @@ static int await_pairs(struct bench_member *member)
     return status;
 }
 
-static int connect_all(struct bench_member *member)
+static int connect_other(struct bench_member *member)
 {
-    int status = cw_loop_call(member->loop, run_peers_add, member);
+    int status = cw_loop_call(member->loop, run_peer_add, member);
     if (status == CW_OK) {
         step_reach(member, BENCH_STEP_KNOWN);
         step_await(member, BENCH_STEP_KNOWN);
-        status = cw_loop_call(member->loop, run_peers_connect, member);
+        status = cw_loop_call(member->loop, run_peer_connect, member);
     }
-    while (status == CW_OK && member->connected < member->count - 1) {
+    for (bool is_connected = false; status == CW_OK && !is_connected;) {
         struct cw_event event;
         if (cw_loop_wait(member->loop, &event, 1, LOOK_NS) == 1) {
             status = event.kind == CW_EVENT_PEER_DOWN ? event.status : CW_OK;
-            member->connected += event.kind == CW_EVENT_PEER_UP;
+            is_connected = event.kind == CW_EVENT_PEER_UP;
         }
     }
     if (status != CW_OK) {
-        return bench_member_fail(member, status, "cannot connect to another process");
+        return bench_member_fail(member, status, "cannot connect to the other process");
     }
-    status = member->group->config.rdma != NULL ? await_pairs(member) : CW_OK;
+    status = member->group->config.rdma != NULL ? await_pair(member) : CW_OK;
     if (status != CW_OK) {
-        return bench_member_fail(member, status, "no queue pair with another process came up");
+        return bench_member_fail(member, status, "no queue pair with the other process came up");
     }
     step_reach(member, BENCH_STEP_CONNECTED);
     return APP_EXIT_SUCCESS;
@@ -225,7 +204,7 @@ static int run_all(struct bench_member *member)
     if (code == APP_EXIT_SUCCESS) {
         step_reach(member, BENCH_STEP_REFERENCE);
         step_await(member, BENCH_STEP_REFERENCE);
-        code = connect_all(member);
+        code = connect_other(member);
     }
     return code == APP_EXIT_SUCCESS ? config->run(member) : code;
 }
@@ -234,7 +213,6 @@ int bench_member_run(const struct bench_group *group, uint32_t index)
 {
     struct bench_member member = {
         .index = index,
-        .count = group->config.count,
         .group = group,
         .settings = group->config.settings,
         .rights = CW_REGION_WRITE,

@@ -170,7 +170,6 @@ static int round_run(struct run *run)
     struct bench_fabric fabric;
     struct bench_group group = {.running = 0};
     const struct bench_group_config config = {
-        .count = 2,
         .doorbell = options->kind == BENCH_FABRIC_SWITCH,
         .rdma = options->rdma,
         .cores = cores,
@@ -186,7 +185,7 @@ static int round_run(struct run *run)
     if (options->kind == BENCH_FABRIC_DEVICES) {
         bench_fabric_devices(&fabric, devices, (uint32_t)options->mtu_bytes);
     } else {
-        code = bench_fabric_create(&fabric, options->kind, 2, (uint32_t)options->mtu_bytes);
+        code = bench_fabric_create(&fabric, options->kind, (uint32_t)options->mtu_bytes, NULL);
     }
     code = code == APP_EXIT_SUCCESS ? bench_group_start(&group, &fabric, &config) : code;
     code = code == APP_EXIT_SUCCESS ? bench_group_finish(&group) : code;

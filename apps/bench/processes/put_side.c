@@ -26,9 +26,9 @@ static bool is_initiator(const struct bench_member *member)
 static void fill_put(const struct bench_member *member, uint64_t offset, uint64_t size, struct cw_put *put)
 {
     *put = (struct cw_put){
-        .peer = member->peers[1 - member->index],
+        .peer = member->peer,
         .lane_tag = cw_lane_tag(LANE, 0),
-        .region = member->tokens[1 - member->index],
+        .region = member->peer_token,
         .offset = offset,
         .source = {.kind = CW_SOURCE_CONTIGUOUS,
                    .region = member->token,
@@ -184,7 +184,7 @@ static int drain(struct bench_member *member)
     do {
         struct cw_event events[EVENTS];
         (void)cw_loop_poll(member->loop, events, EVENTS);
-        int status = cw_peer_query(member->endpoint, member->peers[1 - member->index], &info);
+        int status = cw_peer_query(member->endpoint, member->peer, &info);
         if (status != CW_OK || info.state != CW_PEER_ESTABLISHED) {
             return status == CW_OK ? CW_ERROR_PEER_FAILED : status;
         }
@@ -225,7 +225,7 @@ int bench_put_latency(struct bench_member *member, uint64_t size, uint64_t durat
 static bool rate_continues(const struct bench_member *member, uint64_t end_ns)
 {
     uint64_t now_ns = cw_clock_ns();
-    return now_ns < end_ns || (now_ns < end_ns + BENCH_HANG_NS && !bench_member_measured(member, 1 - member->index));
+    return now_ns < end_ns || (now_ns < end_ns + BENCH_HANG_NS && !bench_member_measured(member));
 }
 
 static int rate_initiator(struct bench_member *member, uint64_t size, bool alone, uint64_t duration_ns,

@@ -40,8 +40,8 @@ struct raw {
 static struct raw raw_make(struct bench_member *member, uint32_t frame_bytes)
 {
     struct raw raw = {.member = member, .port = member->port, .frame_bytes = frame_bytes};
-    cw_wire_network_init(&raw.header.network, member->port->info.mac, member->macs[1 - member->index], RAW_IPV4,
-                         RAW_IPV4 + 1, RAW_UDP_PORT, RAW_UDP_PORT);
+    cw_wire_network_init(&raw.header.network, member->port->info.mac, member->peer_mac, RAW_IPV4, RAW_IPV4 + 1,
+                         RAW_UDP_PORT, RAW_UDP_PORT);
     cw_wire_network_finish(&raw.header.network, frame_bytes - (uint32_t)CW_WIRE_OVERHEAD_BYTES);
     return raw;
 }
