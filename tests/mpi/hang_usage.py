@@ -96,26 +96,30 @@ def lines_lack(lines, prefix, patterns):
     return [pattern for pattern in patterns if not any(re.match(pattern, line) for line in own)]
 
 
-def hang_fault(case):
-    """The time-out is twice as long as the ranks need to get where they hang."""
-    how, ranks, hosts, patterns = case
-    timeout_s, took_s = TIMEOUT_S, 0
-    # who asks in a loop beside others that compute is asleep within the call nearly always
-    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() if how == "tests_for_ever" else 0)]
-    while timeout_s < HANG_S:
+def hung_run(how, ranks, hosts, environment=None):
+    """The exit code and the errors of a job that has hung: its time-out is twice as long as the ranks need to get where they hang."""
+    timeout_s = TIMEOUT_S
+    while True:
         start = time.monotonic()
-        with job_start(how, ranks, hosts, timeout_s) as job:
+        with job_start(how, ranks, hosts, timeout_s, environment) as job:
             arrived = [line for _, line in zip(range(ranks), job.stdout)]
             took_s = time.monotonic() - start
             errors = job.communicate()[1]
-        if len(arrived) == ranks and took_s < timeout_s / 2:
-            break
+        if len(arrived) == ranks and took_s < timeout_s / 2 or 2 * timeout_s >= HANG_S:
+            return job.returncode, f"there after {took_s:.1f} of {timeout_s} s:\n{errors}"
         timeout_s *= 2
+
+
+def hang_fault(case):
+    how, ranks, hosts, patterns = case
+    # who asks in a loop beside others that compute is asleep within the call nearly always
+    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count() if how == "tests_for_ever" else 0)]
+    code, errors = hung_run(how, ranks, hosts)
     for other in others:
         other.kill()
         other.wait()
     lack = lines_lack(errors.splitlines(), "causeway run: ", patterns)
-    return None if job.returncode == EXIT_TIMEOUT and not lack else f"exit code {job.returncode}, lacks {lack}, there after {took_s:.1f} of {timeout_s} s:\n{errors}"
+    return None if code == EXIT_TIMEOUT and not lack else f"exit code {code}, lacks {lack}, {errors}"
 
 
 def mismatch_fault(case):
@@ -142,8 +146,7 @@ def watched_fault(case):
 def settings_fault(case):
     """What CAUSEWAY_WATCHDOG is, which pattern must (True) or must not be printed."""
     value, pattern, wanted = case
-    with job_start("no_send", 2, 0, TIMEOUT_S, {"CAUSEWAY_WATCHDOG": value}) as job:
-        errors = job.communicate()[1]
+    errors = hung_run("no_send", 2, 0, {"CAUSEWAY_WATCHDOG": value})[1]
     return None if any(re.search(pattern, line) for line in errors.splitlines()) == wanted else errors
 
 
