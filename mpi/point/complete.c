@@ -41,6 +41,12 @@ int mpi_request_raise(const struct mpi_request *request, MPI_Comm comm, int erro
                                                : request->parts[mpi_request_has_failed(request->parts[0]) ? 0 : 1];
         return mpi_request_raise_lost(comm, failed->peer);
     }
+    if (error == MPI_ERR_BUFFER && request->mode == MPI_MODE_BUFFERED) {
+        return mpi_error(comm, error,
+                         "no attached buffer has room for %lld bytes and MPI_BSEND_OVERHEAD; give MPI_Buffer_attach a "
+                         "larger one",
+                         (long long)request->bytes);
+    }
     return mpi_error(comm, error, "the operation failed");
 }
 

@@ -8,7 +8,12 @@ from expectation import JOB_HANG, expect
 
 causeway, wrong = sys.argv[1:]
 # what rank 1 does, the exit code (None: any but 0 and that of --timeout), the words of the one line that says so
-TOLD = [("rank", None, "rank 1:|MPI_Send|MPI_COMM_WORLD|MPI_ERR_RANK"),
+TOLD = [("rank", None, "rank 1:|MPI_Send on MPI_COMM_WORLD: destination 99 is none of the 4 ranks|MPI_ERR_RANK"),
+        ("count", None, "MPI_Send on MPI_COMM_WORLD: the count is -5; it cannot be negative|MPI_ERR_COUNT"),
+        ("uncommitted", None, "MPI_Recv on MPI_COMM_WORLD: the datatype has not been committed; call MPI_Type_commit|MPI_ERR_TYPE"),
+        ("op", None, "MPI_Allreduce on MPI_COMM_WORLD: MPI_BAND does not apply to MPI_FLOAT|MPI_ERR_OP"),
+        ("null", None, "MPI_Comm_size on MPI_COMM_WORLD: size is NULL; give an address|MPI_ERR_ARG"),
+        ("buffer", None, "MPI_Bsend on MPI_COMM_WORLD: no attached buffer has room for 4 bytes|MPI_Buffer_attach|MPI_ERR_BUFFER"),
         ("truncate", None, "rank 1:|MPI_Recv|river|MPI_ERR_TRUNCATE"),
         ("abort", 7, "rank 1:|MPI_Abort|7"),
         ("abort_self", 9, "rank 1:|MPI_Abort|9"),

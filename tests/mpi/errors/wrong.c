@@ -103,6 +103,18 @@ static void do_wrong(const char *how)
     int value = 0;
     if (is(how, "rank")) {
         MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    } else if (is(how, "count")) {
+        MPI_Send(&value, -5, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    } else if (is(how, "uncommitted")) {
+        MPI_Datatype type;
+        MPI_Type_contiguous(2, MPI_INT, &type);
+        MPI_Recv(&value, 1, type, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (is(how, "op")) {
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_FLOAT, MPI_BAND, MPI_COMM_WORLD);
+    } else if (is(how, "null")) {
+        MPI_Comm_size(MPI_COMM_WORLD, NULL);
+    } else if (is(how, "buffer")) {
+        MPI_Bsend(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
     } else if (is(how, "truncate")) {
         int two[2] = {1, 2};
         MPI_Comm_dup(MPI_COMM_SELF, &comm);
