@@ -52,15 +52,12 @@ void mpi_collective_spares_free(void)
     }
 }
 
-int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective)
+int mpi_collective_make(const char *name, MPI_Comm comm, struct mpi_collective **collective)
 {
     struct mpi_comm *found;
     int code = mpi_comm_lookup(comm, &found);
     if (code != MPI_SUCCESS) {
         return code;
-    }
-    if (root < -1 || root >= found->size) {
-        return mpi_error(comm, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, found->size, found->name);
     }
     struct mpi_collectives *collectives = mpi_collectives_of(found);
     struct mpi_collective *made = collectives == NULL ? NULL : collective_acquire();
@@ -70,13 +67,20 @@ int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_co
     made->name = name;
     made->comm = found;
     made->ordinal = ++collectives->call_count;
-    made->problem = (struct cw_problem_request){
-        .ranks = (uint32_t)found->size,
-        .root = root < 0 ? 0 : (uint32_t)root,
-        .element_bytes = 1,
-    };
+    made->problem = (struct cw_problem_request){.ranks = (uint32_t)found->size, .element_bytes = 1};
     mpi_comm_retain(found);
     *collective = made;
+    return MPI_SUCCESS;
+}
+
+int mpi_collective_set_root(struct mpi_collective *collective, int root)
+{
+    const struct mpi_comm *comm = collective->comm;
+    if (root < 0 || root >= comm->size) {
+        return mpi_error(comm->handle, MPI_ERR_ROOT, "root %d is none of the %d ranks of %s", root, comm->size,
+                         comm->name);
+    }
+    collective->problem.root = (uint32_t)root;
     return MPI_SUCCESS;
 }
 

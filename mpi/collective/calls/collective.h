@@ -18,8 +18,10 @@
 #include "mpi/collective/state/collective.h"
 #include "mpi/point/request.h"
 
-/* Checks communicator and root (-1: the call has none) and makes an empty one. MPI_SUCCESS or the error, raised. */
-int mpi_collective_make(const char *name, MPI_Comm comm, int root, struct mpi_collective **collective);
+/* Checks the communicator and makes an empty call. MPI_SUCCESS or the error, raised. */
+int mpi_collective_make(const char *name, MPI_Comm comm, struct mpi_collective **collective);
+/* Checks the root of a call that has one; it is 0 before. MPI_SUCCESS or MPI_ERR_ROOT, raised. */
+int mpi_collective_set_root(struct mpi_collective *collective, int root);
 
 /* Frees what is kept for later calls. */
 void mpi_collective_spares_free(void);

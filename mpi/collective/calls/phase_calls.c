@@ -6,6 +6,7 @@
 
 #include "control/settings/settings.h"
 #include "dataplane/status.h"
+#include "mpi/collective/calls/calls.h"
 #include "mpi/collective/calls/collective.h"
 #include "mpi/collective/compiled/count_matrix.h"
 #include "mpi/collective/compiled/phases.h"
@@ -60,7 +61,7 @@ static int rows_exchange(struct mpi_comm *comm, const uint64_t *row, uint64_t *a
 {
     struct mpi_collective *call = NULL;
     MPI_Count bytes = 2 * (MPI_Count)comm->size * (MPI_Count)sizeof(*row);
-    int code = mpi_collective_make("MPIX_Alltoallv_control1", comm->handle, -1, &call);
+    int code = mpi_collective_make("MPIX_Alltoallv_control1", comm->handle, &call);
     if (code == MPI_SUCCESS) {
         call->problem.collective = CW_ALLGATHER;
         call->problem.count = (uint64_t)bytes;
@@ -136,22 +137,6 @@ int mpix_alltoallv_control2(struct mpi_counts counts, MPI_Datatype datatype, MPI
 
 /* ---- data transmission ---- */
 
-/* Both buffer descriptors of a call whose communicator and phases are right. */
-static int descriptors_make(struct mpi_collective *call, const void *sendbuf, struct mpi_counts sendcounts,
-                            struct mpi_counts sdispls, MPI_Datatype sendtype, void *recvbuf,
-                            struct mpi_counts recvcounts, struct mpi_counts rdispls, MPI_Datatype recvtype)
-{
-    MPI_Comm comm = call->comm->handle;
-    call->send_must_pack = sendbuf == MPI_IN_PLACE;
-    int code = mpi_buffer_unequal(&call->receive, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
-    if (code == MPI_SUCCESS && call->send_must_pack) {
-        code = mpi_buffer_unequal(&call->send, comm, recvbuf, call->comm->size, recvcounts, rdispls, recvtype);
-    } else if (code == MPI_SUCCESS) {
-        code = mpi_buffer_unequal(&call->send, comm, sendbuf, call->comm->size, sendcounts, sdispls, sendtype);
-    }
-    return code;
-}
-
 int mpix_alltoallv_data_trans2(const void *sendbuf, struct mpi_counts sendcounts, struct mpi_counts sdispls,
                                MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts,
                                struct mpi_counts rdispls, MPI_Datatype recvtype, MPIX_Alltoallv_phases phases,
@@ -161,13 +146,14 @@ int mpix_alltoallv_data_trans2(const void *sendbuf, struct mpi_counts sendcounts
     struct mpi_collective *call = NULL;
     int code = mpi_phases_lookup(phases, comm, &found);
     if (code == MPI_SUCCESS) {
-        code = mpi_collective_make("MPIX_Alltoallv_data_trans2", comm, -1, &call);
+        code = mpi_collective_make("MPIX_Alltoallv_data_trans2", comm, &call);
     }
     if (code == MPI_SUCCESS) {
         code = mpi_phases_belong(found, call->comm);
     }
     if (code == MPI_SUCCESS) {
-        code = descriptors_make(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
+        code =
+            mpi_alltoallv_buffers(call, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype);
         if (code != MPI_SUCCESS) {
             mpi_collective_reject(call->comm, &(struct mpi_refusal){.reason = MPI_REFUSAL_ARGUMENTS, .peer = -1});
         }

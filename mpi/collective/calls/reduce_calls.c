@@ -8,28 +8,24 @@
 
 /* The common part of reductions: operation and element, checked, and the number of elements of a rank's
  * contribution. */
-static int reduction_make(const char *name, enum cw_collective collective, MPI_Count count, MPI_Datatype datatype,
-                          MPI_Op op, int root, MPI_Comm comm, struct mpi_collective **call)
+static int reduction_prepare(struct mpi_collective *call, enum cw_collective collective, MPI_Count count,
+                             MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
     struct mpi_type *type;
     struct mpi_op *found;
-    int code = mpi_collective_make(name, comm, root, call);
-    if (code == MPI_SUCCESS) {
-        code = mpi_type_check(comm, count, datatype, &type);
-    }
+    int code = mpi_type_check(comm, count, datatype, &type);
     if (code == MPI_SUCCESS) {
         code = mpi_op_check(comm, op, type, &found);
     }
     if (code != MPI_SUCCESS) {
         return code;
     }
-    struct mpi_collective *made = *call;
-    made->problem.collective = collective;
-    made->problem.ordered = !found->commutative;
-    made->problem.element_bytes = type->size == 0 ? 1 : (uint32_t)type->size;
-    made->problem.count = type->size == 0 ? 0 : (uint64_t)count;
-    made->op = found;
-    made->element = type;
+    call->problem.collective = collective;
+    call->problem.ordered = !found->commutative;
+    call->problem.element_bytes = type->size == 0 ? 1 : (uint32_t)type->size;
+    call->problem.count = type->size == 0 ? 0 : (uint64_t)count;
+    call->op = found;
+    call->element = type;
     mpi_op_retain(found);
     mpi_type_retain(type);
     if (type->size > CW_ELEMENT_BYTES_MAX) {
@@ -53,26 +49,33 @@ static int reduction_receive(struct mpi_collective *call, void *recvbuf, MPI_Cou
     return mpi_buffer_equal(&call->receive, call->comm->handle, recvbuf, 1, count, call->element->handle);
 }
 
-int mpi_reduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
-                    MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root,
+                       MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_make("MPI_Reduce", CW_REDUCE, count, datatype, op, mpi_root_given(root), comm, call);
-    if (code == MPI_SUCCESS && (*call)->comm->rank == root) {
-        code = reduction_receive(*call, recvbuf, count);
+    int code = reduction_prepare(call, CW_REDUCE, count, datatype, op, comm);
+    if (code == MPI_SUCCESS && call->comm->rank == root) {
+        code = reduction_receive(call, recvbuf, count);
     } else if (code == MPI_SUCCESS && sendbuf == MPI_IN_PLACE) {
         code = mpi_error(comm, MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root only");
     }
-    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+    return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, count);
 }
 
-int mpi_allreduce_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                       MPI_Comm comm, struct mpi_collective **call)
+/* A reduction whose result every rank receives. */
+static int reduction_for_all(struct mpi_collective *call, enum cw_collective collective, const void *sendbuf,
+                             void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
 {
-    int code = reduction_make("MPI_Allreduce", CW_ALLREDUCE, count, datatype, op, -1, comm, call);
+    int code = reduction_prepare(call, collective, count, datatype, op, comm);
     if (code == MPI_SUCCESS) {
-        code = reduction_receive(*call, recvbuf, count);
+        code = reduction_receive(call, recvbuf, count);
     }
-    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+    return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, count);
+}
+
+int mpi_allreduce_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm, struct mpi_collective *call)
+{
+    return reduction_for_all(call, CW_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 /* Equal counts make the same problem as those of MPI_Reduce_scatter_block. */
@@ -91,18 +94,17 @@ static void counts_simplify(struct mpi_collective *call)
     call->counts = NULL;
 }
 
-int mpi_reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
-                            MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_scatter_prepare(const void *sendbuf, void *recvbuf, struct mpi_counts recvcounts, MPI_Datatype datatype,
+                               MPI_Op op, MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_make("MPI_Reduce_scatter", CW_REDUCE_SCATTER, 0, datatype, op, -1, comm, call);
+    int code = reduction_prepare(call, CW_REDUCE_SCATTER, 0, datatype, op, comm);
     if (code != MPI_SUCCESS) {
         return code;
     }
-    struct mpi_collective *made = *call;
-    int size = made->comm->size;
+    int size = call->comm->size;
     MPI_Count total = 0;
-    made->counts = malloc(((size_t)size + 1) * sizeof(*made->counts));
-    if (made->counts == NULL || recvcounts.values == NULL) {
+    call->counts = malloc(((size_t)size + 1) * sizeof(*call->counts));
+    if (call->counts == NULL || recvcounts.values == NULL) {
         return mpi_error(comm, recvcounts.values == NULL ? MPI_ERR_ARG : MPI_ERR_NO_MEM, "no array of counts");
     }
     for (int rank = 0; rank < size; rank++) {
@@ -110,40 +112,36 @@ int mpi_reduce_scatter_make(const void *sendbuf, void *recvbuf, struct mpi_count
         if (count < 0 || __builtin_add_overflow(total, count, &total)) {
             return mpi_error(comm, MPI_ERR_COUNT, "the count for rank %d is %lld", rank, (long long)count);
         }
-        made->counts[rank] = made->element->size == 0 ? 0 : (uint64_t)count;
+        call->counts[rank] = call->element->size == 0 ? 0 : (uint64_t)count;
     }
-    counts_simplify(made);
-    code = reduction_receive(made, recvbuf, mpi_count_at(recvcounts, made->comm->rank));
-    return code != MPI_SUCCESS ? code : reduction_send(made, sendbuf, recvbuf, 1, total);
+    counts_simplify(call);
+    code = reduction_receive(call, recvbuf, mpi_count_at(recvcounts, call->comm->rank));
+    return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, total);
 }
 
-int mpi_reduce_scatter_block_make(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
-                                  MPI_Op op, MPI_Comm comm, struct mpi_collective **call)
+int mpi_reduce_scatter_block_prepare(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype,
+                                     MPI_Op op, MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_make("MPI_Reduce_scatter_block", CW_REDUCE_SCATTER, recvcount, datatype, op, -1, comm, call);
+    int code = reduction_prepare(call, CW_REDUCE_SCATTER, recvcount, datatype, op, comm);
     if (code == MPI_SUCCESS) {
-        code = reduction_receive(*call, recvbuf, recvcount);
+        code = reduction_receive(call, recvbuf, recvcount);
     }
-    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, (*call)->comm->size, recvcount);
+    return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, call->comm->size, recvcount);
 }
 
-int mpi_scan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm,
-                  struct mpi_collective **call)
+int mpi_scan_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                     MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_make("MPI_Scan", CW_SCAN, count, datatype, op, -1, comm, call);
-    if (code == MPI_SUCCESS) {
-        code = reduction_receive(*call, recvbuf, count);
-    }
-    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+    return reduction_for_all(call, CW_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
-int mpi_exscan_make(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                    MPI_Comm comm, struct mpi_collective **call)
+int mpi_exscan_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                       MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_make("MPI_Exscan", CW_EXSCAN, count, datatype, op, -1, comm, call);
+    int code = reduction_prepare(call, CW_EXSCAN, count, datatype, op, comm);
     if (code == MPI_SUCCESS) {
         /* rank 0 gets nothing, and its buffer stays as it is */
-        code = (*call)->comm->rank == 0 ? MPI_SUCCESS : reduction_receive(*call, recvbuf, count);
+        code = call->comm->rank == 0 ? MPI_SUCCESS : reduction_receive(call, recvbuf, count);
     }
-    return code != MPI_SUCCESS ? code : reduction_send(*call, sendbuf, recvbuf, 1, count);
+    return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, count);
 }

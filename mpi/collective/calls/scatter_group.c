@@ -313,7 +313,7 @@ int mpix_scatterv_data_movement(const void *sendbuf, struct mpi_counts sendcount
                                "the group was opened without this rank, whose count was 0; now it is %lld",
                                (long long)recvcount);
     }
-    code = mpi_collective_make("MPIX_Scatterv_data_movement", found->members->handle, 0, &call);
+    code = mpi_collective_make("MPIX_Scatterv_data_movement", found->members->handle, &call);
     if (code == MPI_SUCCESS && root != found->root) {
         code = mpi_error(found->parent->handle, MPI_ERR_ROOT,
                          "root is %d, but the group was opened for root %d; this rank takes no part in this movement",
