@@ -102,11 +102,7 @@ static struct counts gather(const struct stream *stream, uint32_t *laggard)
     *laggard = NOBODY;
     if (receiving != NULL) {
         *laggard = group->self;
-        if (receiving->is_joined) {
-            all = behind = (struct counts){receiving->base, receiving->short_released, receiving->registered};
-        } else {
-            all = behind = (struct counts){0, 0, 0};
-        }
+        all = behind = (struct counts){receiving->base, receiving->short_released, receiving->registered};
     }
     for (uint32_t i = 0; i < stream->report.child_count; i++) {
         const struct child *child = &stream->report.children[i];

@@ -1,5 +1,5 @@
 /* Reports of a sender: to the application, the messages that have ended; to members, when nothing moves, its progress
- * and the slowest member; to late members, where they begin. */
+ * and the slowest member. */
 #include "mcast/state.h"
 
 void mcast_send_notify(struct stream *stream)
@@ -23,7 +23,6 @@ static bool state_transmit(struct stream *stream, bool by_members)
         .round_trip = mcast_time_encode(sending->round_trip_ns),
         .flags = by_members ? CW_MCAST_PASS_ON : 0,
         .next = sending->next,
-        .joined = sending->joined,
     };
     bool has_left = mcast_transmit(stream, &(struct outgoing){
                                                .type = CW_MCAST_STATE,
@@ -103,31 +102,10 @@ void mcast_send_unreached(struct stream *stream, uint32_t member)
     cw_mcast_delivery_set(group, CW_MCAST_BY_MEMBERS);
 }
 
-void mcast_send_epoch(struct stream *stream, bool somebody_joins)
+void mcast_send_epoch(struct stream *stream)
 {
-    struct sending *sending = stream->sending;
-    sending->moved_ns = stream->group->mcast->now_ns;
-    sending->named_ns = 0;
-    if (!somebody_joins) {
-        return;
-    }
-    /* from the first message of which nothing has been sent */
-    uint64_t at = sending->message_at;
-    bool has_begun = at < sending->message_next && sending->position > 0;
-    if (has_begun) {
-        mcast_pack_end(stream);
-    }
-    uint64_t number = has_begun ? mcast_message(stream, at)->end : sending->next;
-    at += has_begun;
-    bool is_posted = at < sending->message_next;
-    sending->joined = (struct cw_mcast_mark){
-        .number = number,
-        .message = at,
-        .short_at = is_posted ? mcast_message(stream, at)->short_before : sending->short_next,
-        .long_at = is_posted ? mcast_message(stream, at)->long_before : sending->long_next,
-    };
-    sending->registered = earlier(sending->registered, sending->joined.long_at);
-    state_send(stream);
+    stream->sending->moved_ns = stream->group->mcast->now_ns;
+    stream->sending->named_ns = 0;
 }
 
 struct cw_mcast_stream_info cw_mcast_stream(const struct cw_mcast_group *group)

@@ -150,7 +150,6 @@ static struct cw_mcast_group *group_make(struct cw_mcast *mcast, const struct cw
         .streams = calloc(count, sizeof(struct stream *)),
         .epoch = config->epoch,
         .control_next = 1, /* newer than nothing, at a member without any */
-        .joins_late = config->joins_late,
         .by_device = config->by_device,
         .delivery = config->delivery,
         .tree_places = calloc(count, sizeof(uint32_t)),
@@ -245,21 +244,23 @@ void cw_mcast_shut(struct cw_mcast_group *group)
 
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live)
 {
-    bool somebody_joins = false;
     if (epoch <= group->epoch || !live[group->self]) {
         return CW_ERROR_ARGUMENT;
     }
+    for (uint32_t member = 0; member < group->member_count; member++) {
+        if (live[member] && !group->members[member].is_live) {
+            return CW_ERROR_ARGUMENT;
+        }
+    }
     group->epoch = epoch;
     for (uint32_t member = 0; member < group->member_count; member++) {
-        struct member *found = &group->members[member];
-        somebody_joins = somebody_joins || (live[member] && !found->is_live);
-        found->is_live = live[member];
+        group->members[member].is_live = live[member];
     }
     tree_renew(group);
     for (uint32_t sender = 0; sender < group->member_count; sender++) {
         struct stream *stream = group->streams[sender];
         if (stream != NULL && stream->sending != NULL) {
-            mcast_send_epoch(stream, somebody_joins);
+            mcast_send_epoch(stream);
         }
         if (stream != NULL && !group->members[sender].is_live) { /* the stream has no sender to notify */
             mcast_timer_stop(&stream->receiving->nak_timer);

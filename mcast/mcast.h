@@ -113,8 +113,7 @@ struct cw_mcast_group_config {
     uint32_t ipv4;  /* of the group, 224.0.0.0/4, host byte order; groups may share one: their ids distinguish them */
     uint32_t arity; /* of the acknowledgement tree; 0: CW_MCAST_ARITY; member_count: flat */
     enum cw_mcast_delivery delivery;
-    bool joins_late; /* the group is in use already: this member begins with the epoch below */
-    uint32_t epoch;  /* of the membership, >= 1; the same at all */
+    uint32_t epoch; /* of the membership, >= 1; the same at all */
 };
 
 /* Opens a group with its members. All members call it with the same arguments, except `self` and `peers`. Joins the
@@ -129,10 +128,10 @@ bool cw_mcast_is_joined(const struct cw_mcast_group *group);
 /* Closes a group: the handler gets no more calls for it, except the completion of own messages. */
 void cw_mcast_shut(struct cw_mcast_group *group);
 
-/* Changes the membership: `live[member]` is true for its members. Members that return must open the group with
- * `joins_late`. All live members must make the same change. The order of epochs counts, not that of the calls at
- * different members. Messages no longer wait for removed members, and these are not notified. CW_OK, CW_ERROR_ARGUMENT
- * (the epoch is not newer; the own member is not in it). */
+/* Removes members: `live[member]` is true for those that stay. No member returns: open another group instead, with
+ * a new id. All live members must make the same change. The order of epochs counts, not that of the calls at different
+ * members. Messages no longer wait for removed members, and these are not notified. CW_OK, CW_ERROR_ARGUMENT (the epoch
+ * is not newer; the own member is not in it; a removed member is). */
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live);
 
 /* Sets the delivery of own packets from now on. Each member decides for itself, and accepts packets of both kinds. If a

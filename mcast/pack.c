@@ -55,16 +55,6 @@ bool mcast_pack_wants(struct stream *stream)
     return sending->packing != NULL;
 }
 
-void mcast_pack_end(struct stream *stream)
-{
-    struct sending *sending = stream->sending;
-    struct message *message = mcast_message(stream, sending->message_at);
-    if (message->is_packed && message->end == UINT64_MAX) {
-        message->end = sending->next + mcast_packets(message->bytes - sending->position, message->room);
-        sending->packing->made_number = 0; /* of a packet that was not sent */
-    }
-}
-
 /* Where the message's data is that a load has behind its part of the head. */
 static struct cw_chunk_data data_of(const struct message *message, const struct load *load, struct cw_source *source,
                                     struct cw_source_cursor *cursor)
@@ -121,9 +111,6 @@ static bool chunk_make(struct stream *stream, const struct message *message, str
 void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load)
 {
     struct packing *packing = stream->sending->packing;
-    if (message->end != UINT64_MAX) { /* this number of packets is left, each with its full size */
-        return;
-    }
     if (is_made(packing, number, load)) {
         return;
     }

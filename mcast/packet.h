@@ -69,23 +69,14 @@ struct __attribute__((packed)) cw_mcast_part {
 };
 static_assert(sizeof(struct cw_mcast_part) == 8, "fixed");
 
-/* Where a stream is. Counts are of the stream's beginning. */
-struct __attribute__((packed)) cw_mcast_mark {
-    uint64_t number;   /* of the next packet */
-    uint64_t message;  /* ... message */
-    uint64_t short_at; /* ... short message */
-    uint64_t long_at;  /* ... long message */
-};
-
 struct __attribute__((packed)) cw_mcast_state {
     struct cw_mcast_prefix prefix;
     uint32_t round_trip;
     uint16_t flags;
     uint16_t reserved;
-    uint64_t next;               /* every packet below this has been sent */
-    struct cw_mcast_mark joined; /* where members begin that came with this epoch */
+    uint64_t next; /* every packet below this has been sent */
 };
-static_assert(sizeof(struct cw_mcast_state) == 64, "fixed");
+static_assert(sizeof(struct cw_mcast_state) == 32, "fixed");
 
 struct __attribute__((packed)) cw_mcast_ack {
     struct cw_mcast_prefix prefix;

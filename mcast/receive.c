@@ -20,7 +20,6 @@ int mcast_receiving_make(struct stream *stream)
     if (receiving->messages == NULL || receiving->slots == NULL || receiving->registrations == NULL) {
         return CW_ERROR_MEMORY;
     }
-    receiving->is_joined = !stream->group->joins_late;
     receiving->base = receiving->end = receiving->known_next = CW_MCAST_NUMBER_FIRST;
     receiving->round_trip_ns = CW_MCAST_ROUND_TRIP_FIRST_NS;
     mcast_timer_init(&receiving->nak_timer, TIMER_NAK, stream);
@@ -346,9 +345,6 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
-    if (!receiving->is_joined) {
-        return; /* only a STATE contains where this member begins */
-    }
     header_note(stream, header, data->round_trip);
     if (number < receiving->base || (number < receiving->end && mcast_is_seen(receiving, number))) {
         mcast->counters.duplicates++;
@@ -378,27 +374,10 @@ void mcast_receive_data(struct stream *stream, const struct cw_wire_header *head
 
 /* ---- state ---- */
 
-static void join(struct stream *stream, const struct cw_mcast_mark *mark)
-{
-    struct receiving *receiving = stream->receiving;
-    receiving->is_joined = true;
-    receiving->base = receiving->end = receiving->known_next = mark->number;
-    receiving->message_base = mark->message;
-    receiving->short_notified = receiving->short_released = mark->short_at;
-    atomic_store_explicit(&receiving->short_taken, mark->short_at, memory_order_relaxed);
-    receiving->registered = receiving->registrations_used = mark->long_at;
-}
-
 void mcast_receive_state(struct stream *stream, const struct cw_wire_header *header, const struct cw_mcast_state *state)
 {
     struct receiving *receiving = stream->receiving;
     struct cw_mcast *mcast = stream->group->mcast;
-    if (!receiving->is_joined) {
-        if (state->prefix.epoch < stream->group->epoch) {
-            return; /* written before its author knew of this member */
-        }
-        join(stream, &state->joined);
-    }
     if (state->next > receiving->base + CW_MCAST_WINDOW) {
         mcast->counters.drop_malformed++;
         return;
@@ -424,7 +403,7 @@ int cw_mcast_register(struct cw_mcast_group *group, uint32_t sender, void *to, u
     }
     struct receiving *receiving = stream->receiving;
     uint32_t most = group->mcast->config.registration_max;
-    if (!receiving->is_joined || receiving->registered - receiving->registrations_used == most) {
+    if (receiving->registered - receiving->registrations_used == most) {
         return CW_ERROR_AGAIN;
     }
     receiving->registrations[receiving->registered++ % most] = (struct registration){to, bytes, context};

@@ -27,7 +27,6 @@ int mcast_sending_make(struct stream *stream)
         return CW_ERROR_MEMORY;
     }
     sending->base = sending->next = sending->round_end = CW_MCAST_NUMBER_FIRST;
-    sending->joined = (struct cw_mcast_mark){.number = CW_MCAST_NUMBER_FIRST};
     mcast_congestion_init(stream);
     /* many will have missed what one of many misses, as long as nothing else is known */
     sending->requests_mean = group->tree.live_count > CW_MCAST_EAGER_NAKS ? 4 * MEAN_ONE : MEAN_ONE;

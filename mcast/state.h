@@ -90,8 +90,7 @@ struct sending {
     struct packet *packets; /* [CW_MCAST_WINDOW], by number modulo */
     uint64_t base;
     uint64_t next;
-    struct cw_mcast_mark joined; /* where members begin that came with the present epoch */
-    uint64_t *repairs;           /* [CW_MCAST_WINDOW]: a ring of numbers */
+    uint64_t *repairs; /* [CW_MCAST_WINDOW]: a ring of numbers */
     uint32_t repair_first;
     uint32_t repair_count;
     /* credit, of the slowest member */
@@ -157,9 +156,8 @@ struct registration {
 };
 
 struct receiving {
-    bool is_joined; /* it is known where this member begins */
-    uint64_t base;  /* every packet below has come */
-    uint64_t end;   /* none at or above has */
+    uint64_t base; /* every packet below has come */
+    uint64_t end;  /* none at or above has */
     uint64_t seen[CW_MCAST_WINDOW / 64];
     uint64_t known_next;         /* every packet below has been sent */
     struct assembly *assemblies; /* [CW_MCAST_WINDOW], by number modulo; NULL: no part has come yet */
@@ -245,7 +243,6 @@ struct cw_mcast_group {
     struct member *members;
     struct stream **streams; /* [member_count]; NULL: not needed yet */
     uint32_t epoch;
-    bool joins_late;
     enum cw_mcast_delivery delivery;
     struct cw_mcast_tree tree;
     struct cw_mcast_tree relay; /* the same members, with the arity of passing on */
@@ -379,7 +376,8 @@ void mcast_send_noted(struct stream *stream);
 /* Packets to the group do not reach `member`, it says. */
 void mcast_send_unreached(struct stream *stream, uint32_t member);
 void mcast_send_state_due(struct stream *stream);
-void mcast_send_epoch(struct stream *stream, bool somebody_joins);
+/* The membership has changed. */
+void mcast_send_epoch(struct stream *stream);
 /* A stream begins: its first window. */
 void mcast_congestion_init(struct stream *stream);
 /* A packet was acknowledged after its only transmission; of that time it may have waited `pause_ns` for a thread to
@@ -407,8 +405,6 @@ void mcast_deliver(struct stream *stream);
 
 /* Whether a message that begins, and takes several packets, is packed. */
 bool mcast_pack_wants(struct stream *stream);
-/* Says, of the message that is being sent, where it ends: from now on it goes as it is. */
-void mcast_pack_end(struct stream *stream);
 /* The contents of the next packet of a packed message, given its uncompressed contents; or of a packet that was sent
  * before. Both stay valid until the packet of another number is requested. */
 void mcast_pack_load(struct stream *stream, const struct message *message, uint64_t number, struct load *load);

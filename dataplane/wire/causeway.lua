@@ -131,10 +131,6 @@ local F = {
   mcast_position = ProtoField.uint64("causeway.mcast.position", "Position"),
   mcast_total = ProtoField.uint64("causeway.mcast.total", "Bytes of the message"),
   next = ProtoField.uint64("causeway.mcast.next", "Next packet"),
-  joined_number = ProtoField.uint64("causeway.mcast.joined.number", "Who came last begins at packet"),
-  joined_message = ProtoField.uint64("causeway.mcast.joined.message", "... message"),
-  joined_short = ProtoField.uint64("causeway.mcast.joined.short", "... short message"),
-  joined_long = ProtoField.uint64("causeway.mcast.joined.long", "... long message"),
   laggard = ProtoField.uint16("causeway.mcast.laggard", "Has the least"),
   pause = ProtoField.uint32("causeway.mcast.pause", "Longest pause of a receiver (256 ns)"),
   unreached = ProtoField.uint16("causeway.mcast.unreached", "Not reached by the group's address"),
@@ -267,14 +263,13 @@ local extensions = {
     {F.mcast_position, 8}, {F.mcast_total, 8},
   },
   MCAST_STATE = {
-    {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.next, 8}, {F.joined_number, 8}, {F.joined_message, 8},
-    {F.joined_short, 8}, {F.joined_long, 8},
+    {F.round_trip, 4}, {F.mcast_flags, 2}, {F.mcast_reserved16, 2}, {F.next, 8},
   },
   MCAST_ACK = {{F.laggard, 2}, {F.unreached, 2}, {F.pause, 4}, {F.mcast_received, 8}, {F.released, 8}, {F.registered, 8}},
   MCAST_NAK = {{F.mcast_run_count, 4}, {F.mcast_reserved, 4}, {F.mcast_from, 8}},
   MCAST_FLOOD_PROBE = {},
 }
-local extension_bytes = {MCAST_DATA = 56, MCAST_STATE = 64, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_FLOOD_PROBE = 16}
+local extension_bytes = {MCAST_DATA = 56, MCAST_STATE = 32, MCAST_ACK = 48, MCAST_NAK = 32, MCAST_FLOOD_PROBE = 16}
 
 -- Who has written it, and about whose stream, for the line of the packet; nil: malformed.
 local function extension(buffer, tree, name)

@@ -154,13 +154,6 @@ static void arrival_receive(struct mcast_member *member, const struct arrival *a
 {
     struct mcast_world *world = member->world;
     uint32_t sender = arrival->sender;
-    if (sender < world->config.senders && member->from[sender].is_new) { /* it begins anywhere */
-        member->from[sender].is_new = false;
-        while (member->from[sender].next < world->config.messages &&
-               tag_of(world, sender, member->from[sender].next) != arrival->lane_tag) {
-            member->from[sender].next++;
-        }
-    }
     uint64_t message = member->from[sender].next;
     bool is_registered = arrival->data == NULL;
     if (sender >= world->config.senders || message >= world->config.messages) {
@@ -261,7 +254,7 @@ uint64_t mcast_world_group(const struct mcast_world *world)
     return mix(world->config.seed) | 1;
 }
 
-static void group_open(struct mcast_member *member, bool joins_late)
+static void group_open(struct mcast_member *member)
 {
     struct mcast_world *world = member->world;
     const struct mcast_world_config *config = &world->config;
@@ -276,12 +269,11 @@ static void group_open(struct mcast_member *member, bool joins_late)
         .arity = config->arity,
         .delivery = config->delivery,
         .by_device = config->verbs != NULL,
-        .joins_late = joins_late,
-        .epoch = joins_late ? world->epoch : 1,
+        .epoch = 1,
     };
     assert_int_equal(cw_mcast_open(member->mcast, &group, &member->group, NULL, 0), CW_OK);
     free(peers);
-    if (!joins_late && world->epoch > 1) {
+    if (world->epoch > 1) {
         assert_int_equal(cw_mcast_change(member->group, world->epoch, world->live), CW_OK);
     }
 }
@@ -357,7 +349,7 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
         .members = calloc(config->members, sizeof(struct mcast_member)),
         .sources = calloc((size_t)config->senders * config->messages, sizeof(uint8_t *)),
         .live = calloc(config->members, sizeof(bool)),
-        .epoch = config->late_members > 0 ? 2 : 1,
+        .epoch = config->outsiders > 0 ? 2 : 1,
     };
     simulation_hosts(&world->hosts, &hosts);
     if (config->learning && config->switches > 1) {
@@ -365,12 +357,12 @@ void mcast_world_create(struct mcast_world *world, const struct mcast_world_conf
     }
     for (uint32_t index = 0; index < config->members; index++) {
         member_create(world, index);
-        world->live[index] = index < config->members - config->late_members;
+        world->live[index] = index < config->members - config->outsiders;
     }
     for (uint32_t index = 0; index < config->members; index++) {
         struct sim_host *host = &world->hosts.list[index];
         if (world->live[index]) {
-            group_open(&world->members[index], false);
+            group_open(&world->members[index]);
         }
         sim_host_begin(host, work, &world->members[index]);
     }
@@ -415,8 +407,7 @@ static bool is_done(const struct mcast_world *world)
         }
         for (uint32_t index = 0; index < world->config.members; index++) {
             const struct mcast_member *member = &world->members[index];
-            if (index != sender && world->live[index] && !member->from[sender].is_new &&
-                member->from[sender].next < world->config.messages) {
+            if (index != sender && world->live[index] && member->from[sender].next < world->config.messages) {
                 return false;
             }
         }
@@ -459,8 +450,7 @@ static void all_notify(struct mcast_world *world, uint64_t spread_ns)
         if (spread_ns > 0) {
             sim_hosts_run(&world->hosts, mix(drawn + index) % (spread_ns / world->config.members + 1));
         }
-        int status = cw_mcast_change(member->group, world->epoch, world->live);
-        assert_true(status == CW_OK || status == CW_ERROR_ARGUMENT); /* the one who joined knows */
+        assert_int_equal(cw_mcast_change(member->group, world->epoch, world->live), CW_OK);
         sim_host_wake(&world->hosts.list[member->index]);
     }
 }
@@ -469,19 +459,6 @@ void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t sp
 {
     world->epoch++;
     world->live[member] = false;
-    all_notify(world, spread_ns);
-}
-
-void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns)
-{
-    world->epoch++;
-    world->live[member] = true;
-    struct mcast_member *joiner = &world->members[member];
-    for (uint32_t sender = 0; sender < world->config.members; sender++) {
-        joiner->from[sender].is_new = true;
-    }
-    group_open(joiner, true);
-    assert_int_equal(cw_mcast_change(joiner->group, ++world->epoch, world->live), CW_OK);
     all_notify(world, spread_ns);
 }
 

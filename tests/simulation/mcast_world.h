@@ -31,9 +31,9 @@ struct mcast_world_config {
     bool learning;
     const struct cw_verbs_net_config *verbs; /* members have RDMA devices, by which the group's packets go; NULL: not */
     uint32_t switches;                       /* members in blocks; 0: one */
-    uint32_t late_members; /* the last members, which join later (mcast_world_join): no long messages then */
-    enum cw_compression_mode compresses; /* of the members; some messages are compressible then */
-    uint32_t mtu_bytes;                  /* of all ports; 0: the usual one */
+    uint32_t outsiders;                      /* hosts at the end that never open the group */
+    enum cw_compression_mode compresses;     /* of the members; some messages are compressible then */
+    uint32_t mtu_bytes;                      /* of all ports; 0: the usual one */
     struct cw_simulator_node_config node;
     struct cw_mcast_config mcast;
 };
@@ -43,7 +43,6 @@ struct mcast_sender {
     uint64_t next;       /* the message that must come next */
     uint64_t registered; /* messages looked at for registrations so far */
     uint8_t *buffer;     /* memory of open registrations, by turns */
-    bool is_new;         /* the member came late, and has not heard of this one yet */
 };
 
 struct mcast_member {
@@ -94,8 +93,6 @@ void mcast_world_finish(struct mcast_world *world, uint64_t limit_ns);
 void mcast_world_kill(struct mcast_world *world, uint32_t member);
 /* All others are notified that it is out, each at a time of its own within `spread_ns`. */
 void mcast_world_exclude(struct mcast_world *world, uint32_t member, uint64_t spread_ns);
-/* A late member opens the group; all are told. */
-void mcast_world_join(struct mcast_world *world, uint32_t member, uint64_t spread_ns);
 
 /* The group's id. */
 uint64_t mcast_world_group(const struct mcast_world *world);

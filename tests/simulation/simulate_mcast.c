@@ -221,29 +221,20 @@ static void survivors_get_everything(void **state)
     }
 }
 
-static void members_join_late(void **state)
+/* A member that was removed does not return, and a membership that is not newer changes nothing. */
+static void who_was_removed_stays_out(void **state)
 {
-    struct test_seeds seeds = test_seeds(2001, test_count("CW_TEST_SEEDS", SEEDS));
-    uint32_t heard = 0;
-    for (uint64_t seed; (seed = test_seeds_next(&seeds)) != 0;) {
-        config_draw(seed);
-        config.long_max = 0;
-        config.members += 2;
-        config.late_members = 1 + drawn(2);
-        config.senders = config.senders < config.members - config.late_members ? config.senders : 1;
-        config.messages += 50;
-        world_make(&config);
-        for (uint32_t i = 0; i < config.late_members; i++) {
-            sim_hosts_run(&world.hosts, drawn(2000) * SIMULATION_US);
-            mcast_world_join(&world, config.members - config.late_members + i, drawn(3) * SIMULATION_MS);
-        }
-        cw_simulator_heal(world.hosts.simulator);
-        mcast_world_finish(&world, 10000 * SIMULATION_MS);
-        for (uint32_t i = config.members - config.late_members; i < config.members; i++) {
-            heard += !world.members[i].from[0].is_new;
-        }
-    }
-    assert_true(!seeds.is_all || heard > seeds.count / 4); /* many came while there was something to hear */
+    enum { MEMBERS = 3, EPOCH = 7 };
+    static const bool removed[MEMBERS] = {true, true, false}, returned[MEMBERS] = {true, true, true};
+    config = mcast_world_config_of(MEMBERS);
+    world_make(&config);
+    struct cw_mcast_group *group = world.members[0].group;
+    assert_int_equal(cw_mcast_change(group, EPOCH, removed), CW_OK);
+    assert_int_equal(cw_mcast_change(group, EPOCH, removed), CW_ERROR_ARGUMENT);
+    assert_int_equal(cw_mcast_change(group, EPOCH + 1, returned), CW_ERROR_ARGUMENT);
+    assert_int_equal(group->epoch, EPOCH);
+    assert_int_equal(group->tree.live_count, MEMBERS - 1);
+    assert_int_equal(cw_mcast_change(group, EPOCH + 1, removed), CW_OK);
 }
 
 /* The member that delays all others is named: a dead one, and not the members above it in the tree. */
@@ -356,7 +347,7 @@ static void switches_are_reported(void **state)
     enum { MEMBERS = 10, IN_GROUP = 6, LEAVES = 5, MESSAGES = 100, REPORTS_MAX = 50 };
     config = mcast_world_config_of(MEMBERS);
     config.learning = true;
-    config.late_members = MEMBERS - IN_GROUP; /* hosts that are in no group */
+    config.outsiders = MEMBERS - IN_GROUP;
     config.long_max = 0;
     config.messages = MESSAGES;
     world_make(&config);
@@ -521,7 +512,7 @@ int main(void)
 {
     return WORLD_TESTS_RUN(a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower,
                            groups_go_by_devices, a_packet_is_one_datagram, fetched_packets_are_accepted,
-                           survivors_get_everything, members_join_late, laggards_are_named,
+                           survivors_get_everything, who_was_removed_stays_out, laggards_are_named,
                            few_send_naks_for_what_all_miss, switches_are_reported, a_network_that_drops_is_noticed,
                            a_network_that_floods_is_noticed, a_group_that_is_shut_leaves_no_events,
                            groups_reach_across_switches, leaving_costs_others_nothing);
