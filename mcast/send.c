@@ -421,7 +421,7 @@ int cw_mcast_send(struct cw_mcast_group *group, const struct cw_mcast_put *put)
     }
     struct sending *sending = stream->sending;
     uint64_t bytes = put->head_bytes + put->bytes;
-    if (put->head_bytes > CW_MCAST_INLINE_MAX || (unsigned)put->element > CW_ELEMENT_PLAIN ||
+    if (put->head_bytes > CW_MCAST_INLINE_MAX || (unsigned)put->element > CW_ELEMENT_PLAIN || bytes < put->bytes ||
         (!put->is_long && bytes > mcast->config.slot_bytes)) {
         return CW_ERROR_ARGUMENT;
     }

@@ -19,7 +19,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "the wire format is written by plain stores on little-endian machines");
 
 enum {
-    CW_WIRE_VERSION = 8,
+    CW_WIRE_VERSION = 9,
     CW_WIRE_NETWORK_BYTES = 42,    /* Ethernet 14, IPv4 20, UDP 8 */
     CW_WIRE_NETWORK_V6_BYTES = 62, /* ... IPv6 40 */
     CW_WIRE_HEADER_BYTES = 40,

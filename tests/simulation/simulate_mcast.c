@@ -237,6 +237,26 @@ static void who_was_removed_stays_out(void **state)
     assert_int_equal(cw_mcast_change(group, EPOCH + 1, removed), CW_OK);
 }
 
+/* Also a sum of head and data beyond 64 bits. */
+static void wrong_messages_are_refused(void **state)
+{
+    static const uint8_t head[16], data[64];
+    config = mcast_world_config_of(2);
+    world_make(&config);
+    const uint64_t slot_bytes = config.mcast.slot_bytes;
+    const struct cw_mcast_put wrong[] = {
+        {.data = data, .bytes = slot_bytes + 1},
+        {.head = head, .head_bytes = sizeof(head), .data = data, .bytes = slot_bytes - sizeof(head) + 1},
+        {.head = head, .head_bytes = sizeof(head), .data = data, .bytes = UINT64_MAX - sizeof(head) + 2},
+        {.head = head, .head_bytes = sizeof(head), .data = data, .bytes = UINT64_MAX, .is_long = true},
+        {.head = head, .head_bytes = CW_MCAST_INLINE_MAX + 1},
+        {.data = data, .bytes = 1, .element = CW_ELEMENT_PLAIN + 1},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(cw_mcast_send(world.members[0].group, &wrong[i]), CW_ERROR_ARGUMENT);
+    }
+}
+
 /* The member that delays all others is named: a dead one, and not the members above it in the tree. */
 static void laggards_are_named(void **state)
 {
@@ -510,10 +530,10 @@ static void a_wrong_group_is_explained(void **state)
 
 int main(void)
 {
-    return WORLD_TESTS_RUN(a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower,
-                           groups_go_by_devices, a_packet_is_one_datagram, fetched_packets_are_accepted,
-                           survivors_get_everything, who_was_removed_stays_out, laggards_are_named,
-                           few_send_naks_for_what_all_miss, switches_are_reported, a_network_that_drops_is_noticed,
-                           a_network_that_floods_is_noticed, a_group_that_is_shut_leaves_no_events,
-                           groups_reach_across_switches, leaving_costs_others_nothing);
+    return WORLD_TESTS_RUN(
+        a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower, groups_go_by_devices,
+        a_packet_is_one_datagram, fetched_packets_are_accepted, survivors_get_everything, who_was_removed_stays_out,
+        wrong_messages_are_refused, laggards_are_named, few_send_naks_for_what_all_miss, switches_are_reported,
+        a_network_that_drops_is_noticed, a_network_that_floods_is_noticed, a_group_that_is_shut_leaves_no_events,
+        groups_reach_across_switches, leaving_costs_others_nothing);
 }
