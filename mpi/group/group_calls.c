@@ -116,7 +116,8 @@ int mpi_group_union(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
     return group_return(ranks, size, newgroup);
 }
 
-int mpi_group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+/* The members of group1 that are (`in`) or are not members of group2. */
+static int group_filter(MPI_Group group1, MPI_Group group2, bool in, MPI_Group *newgroup)
 {
     struct mpi_group *a, *b;
     int code = groups_find(group1, group2, &a, &b);
@@ -124,18 +125,17 @@ int mpi_group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgro
         return code;
     }
     uint32_t *ranks = ranks_make(a->size);
-    return group_return(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, true), newgroup);
+    return group_return(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, in), newgroup);
+}
+
+int mpi_group_intersection(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
+{
+    return group_filter(group1, group2, true, newgroup);
 }
 
 int mpi_group_difference(MPI_Group group1, MPI_Group group2, MPI_Group *newgroup)
 {
-    struct mpi_group *a, *b;
-    int code = groups_find(group1, group2, &a, &b);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    uint32_t *ranks = ranks_make(a->size);
-    return group_return(ranks, ranks == NULL ? 1 : ranks_add(ranks, 0, a, b, false), newgroup);
+    return group_filter(group1, group2, false, newgroup);
 }
 
 /* Marks each of the ranks given; a rank that is out of range or comes twice is an error. */
