@@ -84,41 +84,34 @@ int mpi_probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     struct probe probe;
     int code = probe_prepare(source, tag, comm, false, &probe);
-    if (code != MPI_SUCCESS) {
-        return code;
+    code = code != MPI_SUCCESS ? code : probe_await(&probe);
+    if (code == MPI_SUCCESS) {
+        probe_status(probe.found, status);
     }
-    code = probe_await(&probe);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    probe_status(probe.found, status);
-    return MPI_SUCCESS;
+    return code;
 }
 
-static bool probe_once(struct probe *probe)
+/* Without waiting: *flag is 0 if there is no such message yet. */
+static int probe_once(struct probe *probe, int *flag)
 {
-    if (probe_look(probe)) {
-        return true;
+    *flag = probe->source == MPI_PROC_NULL || probe_look(probe);
+    if (!*flag) {
+        mpi_progress_poll();
+        *flag = probe_look(probe);
     }
-    mpi_progress_poll();
-    return probe_look(probe);
+    return !*flag && mpi_lost(probe->comm, probe->source) ? mpi_request_raise_lost(probe->comm->handle, probe->source)
+                                                          : MPI_SUCCESS;
 }
 
 int mpi_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     struct probe probe;
     int code = probe_prepare(source, tag, comm, false, &probe);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    *flag = source == MPI_PROC_NULL || probe_once(&probe);
-    if (!*flag && mpi_lost(probe.comm, source)) {
-        return mpi_request_raise_lost(comm, source);
-    }
-    if (*flag) {
+    code = code != MPI_SUCCESS ? code : probe_once(&probe, flag);
+    if (code == MPI_SUCCESS && *flag) {
         probe_status(probe.found, status);
     }
-    return MPI_SUCCESS;
+    return code;
 }
 
 /* A handle for the message that was found; without one it was from MPI_PROC_NULL. */
@@ -143,32 +136,20 @@ int mpi_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Sta
 {
     struct probe probe;
     int code = probe_prepare(source, tag, comm, true, &probe);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    code = probe_await(&probe);
-    if (code != MPI_SUCCESS) {
-        return code;
-    }
-    return message_return(&probe, message, status);
+    code = code != MPI_SUCCESS ? code : probe_await(&probe);
+    return code != MPI_SUCCESS ? code : message_return(&probe, message, status);
 }
 
 int mpi_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status)
 {
     struct probe probe;
     int code = probe_prepare(source, tag, comm, true, &probe);
-    if (code != MPI_SUCCESS) {
-        return code;
+    code = code != MPI_SUCCESS ? code : probe_once(&probe, flag);
+    if (code != MPI_SUCCESS || *flag) {
+        return code != MPI_SUCCESS ? code : message_return(&probe, message, status);
     }
-    *flag = source == MPI_PROC_NULL || probe_once(&probe);
-    if (!*flag && mpi_lost(probe.comm, source)) {
-        return mpi_request_raise_lost(comm, source);
-    }
-    if (!*flag) {
-        *message = MPI_MESSAGE_NULL;
-        return MPI_SUCCESS;
-    }
-    return message_return(&probe, message, status);
+    *message = MPI_MESSAGE_NULL;
+    return MPI_SUCCESS;
 }
 
 int mpi_imrecv(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request)
