@@ -130,6 +130,21 @@ static int request_find(MPI_Request handle, struct mpi_request **request)
     return MPI_SUCCESS;
 }
 
+/* Whether it is over, now or after a round of progress. */
+static bool test_once(bool (*is_over)(void *), void *context)
+{
+    if (is_over(context)) {
+        return true;
+    }
+    mpi_progress_poll();
+    return is_over(context);
+}
+
+static bool request_is_over(void *context)
+{
+    return mpi_request_poll(context);
+}
+
 int mpi_wait(MPI_Request *request, MPI_Status *status)
 {
     struct mpi_request *found;
@@ -157,10 +172,7 @@ int mpi_test(MPI_Request *request, int *flag, MPI_Status *status)
         status_idle(status);
         return MPI_SUCCESS;
     }
-    if (!mpi_request_poll(found)) {
-        mpi_progress_poll();
-    }
-    *flag = mpi_request_poll(found);
+    *flag = test_once(request_is_over, found);
     return *flag ? finish_raise(found, request, status) : MPI_SUCCESS;
 }
 
@@ -176,10 +188,7 @@ int mpi_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
         status_idle(status);
         return MPI_SUCCESS;
     }
-    if (!mpi_request_poll(found)) {
-        mpi_progress_poll();
-    }
-    *flag = mpi_request_poll(found);
+    *flag = test_once(request_is_over, found);
     if (*flag) {
         (void)mpi_request_status(found, status);
     }
@@ -316,27 +325,28 @@ int mpi_testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Statu
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!all_are_complete(&list)) {
-        mpi_progress_poll();
-    }
-    *flag = all_are_complete(&list);
+    *flag = test_once(all_are_complete, &list);
     code = *flag ? all_finish(&list, array_of_requests, array_of_statuses) : MPI_SUCCESS;
     list_close(&list);
     return code;
 }
 
-/* Ends the first complete one; *index is MPI_UNDEFINED if all are idle. */
-static int any_finish(struct wait_list *list, MPI_Request handles[], int *index, MPI_Status *status)
+/* The first complete one; MPI_UNDEFINED, with the empty status: all are idle. */
+static int done_find(const struct wait_list *list, MPI_Status *status)
 {
     for (int at = 0; at < list->count; at++) {
         if (is_done(list->requests[at])) {
-            *index = at;
-            return finish_raise(list->requests[at], &handles[at], status);
+            return at;
         }
     }
-    *index = MPI_UNDEFINED;
     status_idle(status);
-    return MPI_SUCCESS;
+    return MPI_UNDEFINED;
+}
+
+static int any_finish(struct wait_list *list, MPI_Request handles[], int *index, MPI_Status *status)
+{
+    *index = done_find(list, status);
+    return *index == MPI_UNDEFINED ? MPI_SUCCESS : finish_raise(list->requests[*index], &handles[*index], status);
 }
 
 int mpi_waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status)
@@ -361,10 +371,7 @@ int mpi_testany(int count, MPI_Request array_of_requests[], int *index, int *fla
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!any_is_complete(&list)) {
-        mpi_progress_poll();
-    }
-    *flag = any_is_complete(&list);
+    *flag = test_once(any_is_complete, &list);
     *index = MPI_UNDEFINED;
     code = *flag ? any_finish(&list, array_of_requests, index, status) : MPI_SUCCESS;
     list_close(&list);
@@ -414,9 +421,7 @@ int mpi_testsome(int incount, MPI_Request array_of_requests[], int *outcount, in
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!any_is_complete(&list)) {
-        mpi_progress_poll();
-    }
+    (void)test_once(any_is_complete, &list);
     code = some_finish(&list, array_of_requests, outcount, array_of_indices, array_of_statuses);
     list_close(&list);
     return code;
@@ -430,10 +435,7 @@ int mpi_request_get_status_all(int count, const MPI_Request array_of_requests[],
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!all_are_complete(&list)) {
-        mpi_progress_poll();
-    }
-    *flag = all_are_complete(&list);
+    *flag = test_once(all_are_complete, &list);
     for (int index = 0; *flag && array_of_statuses != MPI_STATUSES_IGNORE && index < count; index++) {
         if (is_idle(list.requests[index])) {
             mpi_status_empty(&array_of_statuses[index]);
@@ -453,19 +455,10 @@ int mpi_request_get_status_any(int count, const MPI_Request array_of_requests[],
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!any_is_complete(&list)) {
-        mpi_progress_poll();
-    }
-    *flag = any_is_complete(&list);
-    *index = MPI_UNDEFINED;
-    for (int at = 0; *flag && at < count && *index == MPI_UNDEFINED; at++) {
-        if (is_done(list.requests[at])) {
-            *index = at;
-            (void)mpi_request_status(list.requests[at], status);
-        }
-    }
-    if (*flag && *index == MPI_UNDEFINED) {
-        status_idle(status);
+    *flag = test_once(any_is_complete, &list);
+    *index = *flag ? done_find(&list, status) : MPI_UNDEFINED;
+    if (*index != MPI_UNDEFINED) {
+        (void)mpi_request_status(list.requests[*index], status);
     }
     list_close(&list);
     return MPI_SUCCESS;
@@ -479,9 +472,7 @@ int mpi_request_get_status_some(int incount, const MPI_Request array_of_requests
     if (code != MPI_SUCCESS) {
         return code;
     }
-    if (!any_is_complete(&list)) {
-        mpi_progress_poll();
-    }
+    (void)test_once(any_is_complete, &list);
     bool any_active = false;
     *outcount = 0;
     for (int at = 0; at < incount; at++) {
