@@ -15,7 +15,8 @@ int mpi_error_of_status(int status);
  * privilege. "": not known. */
 const char *mpi_error_reason(int code);
 
-/* What MPI_Error_string says; NULL: no such code. */
+/* The line of a class or the program's text of a code; NULL: no such code. MPI_Error_string adds the call and the text
+ * of the thread's last error if that had this code. */
 const char *mpi_error_text(int code);
 
 /* The greatest code in use (MPI_LASTUSEDCODE). */

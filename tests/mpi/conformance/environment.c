@@ -110,6 +110,18 @@ static void expect_text(int code, const char *wanted)
     EXPECT(strcmp(text, wanted) == 0);
 }
 
+/* The call and the text of the thread's last error follow the line of its class, and of no other. */
+static void last_error(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    const char *wanted = "MPI_ERR_RANK: invalid rank: MPI_Send: destination 99 is none of the ";
+    int value = 0, length = -1, code = MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    EXPECT_EQUAL(MPI_Error_string(code, text, &length), MPI_SUCCESS);
+    EXPECT_EQUAL(length, strlen(text));
+    EXPECT(strncmp(text, wanted, strlen(wanted)) == 0);
+    expect_text(MPI_ERR_TAG, "MPI_ERR_TAG: invalid tag");
+}
+
 /* 9.5: classes, codes and texts of the program. */
 static void added_classes(void)
 {
@@ -309,6 +321,7 @@ int main(int argc, char **argv)
     names();
     predefined_attributes();
     predefined_classes();
+    last_error();
     added_classes();
     added_again();
     memory();
