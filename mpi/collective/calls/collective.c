@@ -105,10 +105,18 @@ static void collective_destroy(struct mpi_collective *collective)
     if (collective->op != NULL) {
         mpi_op_release(collective->op);
     }
-    mpi_count_matrix_free(collective->count_matrix);
-    mpi_agreement_free(collective->agreement);
-    mpi_multicast_scatterv_free(collective->scatterv);
-    mpi_host_destroy(collective->own_host);
+    if (collective->count_matrix != NULL) {
+        mpi_count_matrix_free(collective->count_matrix);
+    }
+    if (collective->agreement != NULL) {
+        mpi_agreement_free(collective->agreement);
+    }
+    if (collective->scatterv != NULL) {
+        mpi_multicast_scatterv_free(collective->scatterv);
+    }
+    if (collective->own_host != NULL) {
+        mpi_host_destroy(collective->own_host);
+    }
     mpi_comm_release(collective->comm);
     memory_free(collective->why);
     memory_free(collective->counts);

@@ -61,21 +61,14 @@ int mpi_reduce_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
     return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, count);
 }
 
-/* A reduction whose result every rank receives. */
-static int reduction_for_all(struct mpi_collective *call, enum cw_collective collective, const void *sendbuf,
-                             void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm)
+int mpi_allreduce_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
+                          MPI_Comm comm, struct mpi_collective *call)
 {
-    int code = reduction_prepare(call, collective, count, datatype, op, comm);
+    int code = reduction_prepare(call, CW_ALLREDUCE, count, datatype, op, comm);
     if (code == MPI_SUCCESS) {
         code = reduction_receive(call, recvbuf, count);
     }
     return code != MPI_SUCCESS ? code : reduction_send(call, sendbuf, recvbuf, 1, count);
-}
-
-int mpi_allreduce_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
-                          MPI_Comm comm, struct mpi_collective *call)
-{
-    return reduction_for_all(call, CW_ALLREDUCE, sendbuf, recvbuf, count, datatype, op, comm);
 }
 
 /* Equal counts make the same problem as those of MPI_Reduce_scatter_block. */
@@ -132,7 +125,9 @@ int mpi_reduce_scatter_block_prepare(const void *sendbuf, void *recvbuf, MPI_Cou
 int mpi_scan_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,
                      MPI_Comm comm, struct mpi_collective *call)
 {
-    return reduction_for_all(call, CW_SCAN, sendbuf, recvbuf, count, datatype, op, comm);
+    int code = mpi_allreduce_prepare(sendbuf, recvbuf, count, datatype, op, comm, call);
+    call->problem.collective = CW_SCAN;
+    return code;
 }
 
 int mpi_exscan_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op,

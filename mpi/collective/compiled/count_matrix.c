@@ -39,9 +39,6 @@ int mpi_count_matrix_make_with(struct mpi_collective *collective, struct mpi_pha
 
 void mpi_count_matrix_free(struct mpi_count_matrix *count_matrix)
 {
-    if (count_matrix == NULL) {
-        return;
-    }
     if (count_matrix->phases != NULL) {
         mpi_phases_release(count_matrix->phases);
     }

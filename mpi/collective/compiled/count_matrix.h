@@ -31,7 +31,6 @@ struct mpi_count_matrix {
 int mpi_count_matrix_make(struct mpi_collective *collective);
 /* The same with phases, which it holds from then on. */
 int mpi_count_matrix_make_with(struct mpi_collective *collective, struct mpi_phases *phases);
-/* NULL is allowed. */
 void mpi_count_matrix_free(struct mpi_count_matrix *count_matrix);
 
 /* The all-gather of counts; from `own` to `all`. */

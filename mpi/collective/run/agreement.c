@@ -29,10 +29,8 @@ int mpi_agreement_make(struct mpi_collective *collective, bool is_scheduled)
 
 void mpi_agreement_free(struct mpi_agreement *agreement)
 {
-    if (agreement != NULL) {
-        free(agreement->all);
-        free(agreement);
-    }
+    free(agreement->all);
+    free(agreement);
 }
 
 uint64_t *mpi_agreement_own(struct mpi_agreement *agreement, uint32_t ranks)

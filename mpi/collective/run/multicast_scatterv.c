@@ -87,9 +87,6 @@ static void plan_drop(struct mpi_plan *plan)
 
 void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv)
 {
-    if (scatterv == NULL) {
-        return;
-    }
     plan_drop(scatterv->tells);
     plan_drop(scatterv->moves);
     if (scatterv->members != NULL) {

@@ -27,7 +27,6 @@ struct mpi_multicast_scatterv;
 /* For a call whose buffer descriptors are made, by a name that mpi_choice_scatterv gave, but CW_OVERRIDE_PAIRS. Where
  * there is no multicast `by_pairs` is set. MPI_SUCCESS or the error, raised. */
 int mpi_multicast_scatterv_make(struct mpi_collective *collective, const char *way);
-/* NULL is allowed. */
 void mpi_multicast_scatterv_free(struct mpi_multicast_scatterv *scatterv);
 
 /* The steps of the call (steps.h), unless `by_pairs` is set: the root broadcasts its counts; all ranks learn them

@@ -203,7 +203,7 @@ static void memory(void)
 
 static void addresses(void)
 {
-    int values[10];
+    int values[10] = {0};
     MPI_Aint first, last;
     MPI_Get_address(&values[0], &first);
     MPI_Get_address(&values[9], &last);
