@@ -162,11 +162,34 @@ int mpi_comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *errhandler)
     return found == NULL ? comm_unknown() : errhandler_handle_make(found->errhandler, errhandler);
 }
 
+/* The last error of the process, which a thread has raised whose own number is the same. */
+static struct {
+    uint64_t number;
+    int code;
+    char line[1024]; /* the call, the communicator, the text and the reason */
+} last;
+static _Thread_local uint64_t own_number;
+
+static void last_note(const struct mpi_comm *about, int code, const char *text)
+{
+    bool has_name = about != NULL && about->name[0] != '\0';
+    const char *reason = mpi_error_reason(code);
+    snprintf(last.line, sizeof(last.line), "%s%s%s: %s%s%s", mpi_call_name(), has_name ? " on " : "",
+             has_name ? about->name : "", text, reason[0] != '\0' ? ": " : "", reason);
+    last.code = code;
+    own_number = ++last.number;
+}
+
+const char *mpi_errhandler_last(int code)
+{
+    return own_number == last.number && code == last.code ? last.line : "";
+}
+
 /* The launcher also knows which process has ended, reports it better and ends this one: it goes first. */
 enum { LAUNCHER_US = 500000 };
 
-/* One line: the rank, the call, the error, and the standard's name of it. */
-static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char *text)
+/* One line: the rank, the last error, and the standard's name of it. */
+static _Noreturn void end_job(int code)
 {
     char rank[32] = "";
     if (code == MPI_ERR_PROC_ABORTED) {
@@ -176,15 +199,12 @@ static _Noreturn void end_job(const struct mpi_comm *comm, int code, const char 
         snprintf(rank, sizeof(rank), "rank %u: ", mpi_process.rank);
     }
     const char *class_text = mpi_error_text(code);
-    bool has_name = comm != NULL && comm->name[0] != '\0';
-    const char *reason = mpi_error_reason(code);
     class_text = class_text != NULL && class_text[0] != '\0' ? class_text : "an error code of the program";
     char named[MPI_MAX_ERROR_STRING + 4] = "";
-    if (strstr(text, class_text) == NULL) {
+    if (strstr(last.line, class_text) == NULL) {
         snprintf(named, sizeof(named), " (%s)", class_text);
     }
-    fprintf(stderr, "causeway: %s%s%s%s: %s%s%s%s\n", rank, mpi_call_name(), has_name ? " on " : "",
-            has_name ? comm->name : "", text, reason[0] != '\0' ? ": " : "", reason, named);
+    fprintf(stderr, "causeway: %s%s%s\n", rank, last.line, named);
     mpi_process_abort(code);
 }
 
@@ -194,6 +214,7 @@ static void handler_call(struct mpi_comm *about, int code, const char *text)
     struct mpi_comm *comm = handling_comm(about);
     struct mpi_errhandler *handler = comm != NULL ? comm->errhandler : NULL;
     MPI_Errhandler handle = handler != NULL ? handler->handle : MPI_ERRORS_ARE_FATAL;
+    last_note(about, code, text);
     if (handler != NULL && handler->comm_function != NULL) {
         MPI_Comm comm_handle = comm->handle;
         int code_copy = code;
@@ -205,8 +226,9 @@ static void handler_call(struct mpi_comm *about, int code, const char *text)
         handler->comm_function(&comm_handle, &code_copy);
         mpi_errhandler_release(handler);
         mpi_call_resume(call);
+        last_note(about, code, text); /* its calls may have failed */
     } else if (handle != MPI_ERRORS_RETURN) {
-        end_job(about, code, text);
+        end_job(code);
     }
 }
 
@@ -226,12 +248,13 @@ int mpi_errhandler_call(MPI_Comm comm, int code, const char *text)
 int mpi_errhandler_call_by(MPI_Errhandler handle, int code, const char *text)
 {
     const struct mpi_errhandler *handler = mpi_errhandler_find(handle);
+    last_note(NULL, code, text);
     if (handler != NULL && handler->kind == MPI_ERRHANDLER_SESSION) {
         MPI_Session none = MPI_SESSION_NULL;
         int code_copy = code;
         handler->session_function(&none, &code_copy);
     } else if (handle != MPI_ERRORS_RETURN) {
-        end_job(NULL, code, text);
+        end_job(code);
     }
     return code;
 }

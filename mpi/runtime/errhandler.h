@@ -37,6 +37,10 @@ void mpi_errhandler_release(struct mpi_errhandler *errhandler);
 /* Whether an error on `comm` ends the job. */
 bool mpi_errhandler_is_fatal(MPI_Comm comm);
 
+/* The call, the communicator, the text and the reason of the last error of the process, if this thread has raised it and
+ * it had this code; else "". Valid until the next error. */
+const char *mpi_errhandler_last(int code);
+
 /* Raises `code` through the error handler of `comm`; if that is no communicator, through that of MPI_COMM_SELF if the
  * program has set it, and else of MPI_COMM_WORLD. `text` is the reason. Returns the code. */
 int mpi_errhandler_call(MPI_Comm comm, int code, const char *text);

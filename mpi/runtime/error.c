@@ -1,7 +1,6 @@
 #include "mpi/runtime/error.h"
 
 #include <assert.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -171,36 +170,6 @@ const char *mpi_error_reason(int code)
     return code == reason_code ? reason : "";
 }
 
-/* The last errors of a bounded number of threads, each its own, for MPI_Error_string; `code` 0: not in use. */
-enum { RECENT_THREADS = 16 };
-static struct recent {
-    pthread_t thread;
-    int code;
-    char text[MPI_MAX_ERROR_STRING + 64]; /* the call, too */
-} recent[RECENT_THREADS];
-static unsigned recent_next;
-
-static struct recent *recent_find(void)
-{
-    for (unsigned at = 0; at < RECENT_THREADS; at++) {
-        if (recent[at].code != MPI_SUCCESS && pthread_equal(recent[at].thread, pthread_self())) {
-            return &recent[at];
-        }
-    }
-    return NULL;
-}
-
-static void recent_note(int code, const char *text)
-{
-    struct recent *found = recent_find();
-    if (found == NULL) {
-        found = &recent[recent_next++ % RECENT_THREADS];
-    }
-    found->thread = pthread_self();
-    found->code = code;
-    snprintf(found->text, sizeof(found->text), ": %s: %s", mpi_call_name(), text);
-}
-
 int mpi_error(MPI_Comm comm, int code, const char *format, ...)
 {
     char text[512];
@@ -209,7 +178,6 @@ int mpi_error(MPI_Comm comm, int code, const char *format, ...)
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     mpi_process.has_lost = mpi_process.has_lost || code == MPI_ERR_PROC_ABORTED;
-    recent_note(code, text);
     mpi_errhandler_call(comm, code, text);
     reason_code = code == reason_code ? MPI_SUCCESS : reason_code; /* it belongs to this error alone */
     return code;
@@ -231,9 +199,10 @@ int mpi_error_string(int errorcode, char *string, int *resultlen)
     if (text == NULL) {
         return mpi_error(MPI_COMM_NULL, MPI_ERR_ARG, "%d is no error code", errorcode);
     }
-    const struct recent *last = recent_find();
-    bool is_last = last != NULL && last->code == errorcode;
-    int length = snprintf(string, MPI_MAX_ERROR_STRING, "%s%s", text, is_last ? last->text : "");
+    const char *last = mpi_errhandler_last(errorcode);
+    const char *before = strstr(last, text) != NULL ? "" : text; /* it may contain that already */
+    const char *between = before[0] != '\0' && last[0] != '\0' ? ": " : "";
+    int length = snprintf(string, MPI_MAX_ERROR_STRING, "%s%s%s", before, between, last);
     *resultlen = length < MPI_MAX_ERROR_STRING ? length : MPI_MAX_ERROR_STRING - 1;
     return MPI_SUCCESS;
 }

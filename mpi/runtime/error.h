@@ -15,8 +15,7 @@ int mpi_error_of_status(int status);
  * privilege. "": not known. */
 const char *mpi_error_reason(int code);
 
-/* The line of a class or the program's text of a code; NULL: no such code. MPI_Error_string adds the call and the text
- * of the thread's last error if that had this code. */
+/* The line of a class or the program's text of a code; NULL: no such code. MPI_Error_string adds mpi_errhandler_last. */
 const char *mpi_error_text(int code);
 
 /* The greatest code in use (MPI_LASTUSEDCODE). */

@@ -1,6 +1,7 @@
 /* The environment: versions, clocks, error classes, memory, start and end (MPI 5.0, chapters 9 and 11). */
 #include "tests/mpi/expect.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* Calls that are allowed before MPI_Init and after MPI_Finalize. */
@@ -110,16 +111,71 @@ static void expect_text(int code, const char *wanted)
     EXPECT(strcmp(text, wanted) == 0);
 }
 
-/* The call and the text of the thread's last error follow the line of its class, and of no other. */
-static void last_error(void)
+static void expect_begins(int code, const char *wanted)
 {
     char text[MPI_MAX_ERROR_STRING];
-    const char *wanted = "MPI_ERR_RANK: invalid rank: MPI_Send: destination 99 is none of the ";
-    int value = 0, length = -1, code = MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    int length = -1;
     EXPECT_EQUAL(MPI_Error_string(code, text, &length), MPI_SUCCESS);
     EXPECT_EQUAL(length, strlen(text));
     EXPECT(strncmp(text, wanted, strlen(wanted)) == 0);
+}
+
+/* Has an error of its own. */
+static void failing_handler(MPI_Comm *comm, int *code, ...)
+{
+    int value = 0;
+    EXPECT(*comm != MPI_COMM_SELF);
+    expect_begins(*code, "MPI_ERR_RANK: invalid rank: MPI_Send on checked: destination 99 is none of the ");
+    EXPECT_EQUAL(MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_SELF), *code);
+    expect_begins(*code, "MPI_ERR_RANK: invalid rank: MPI_Send on MPI_COMM_SELF: destination 99 ");
+}
+
+static void *other_thread(void *context)
+{
+    expect_text(MPI_ERR_RANK, "MPI_ERR_RANK: invalid rank");
+    return context;
+}
+
+/* The class is followed by the call and the text of the last error, if this thread has raised it and it has that
+ * class. */
+static void last_error(void)
+{
+    const char *sent = "MPI_ERR_RANK: invalid rank: MPI_Send on MPI_COMM_WORLD: destination 99 is none of the ";
+    int value = 0;
+    EXPECT_EQUAL(MPI_Send(&value, 1, MPI_INT, 99, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
+    expect_begins(MPI_ERR_RANK, sent);
     expect_text(MPI_ERR_TAG, "MPI_ERR_TAG: invalid tag");
+    pthread_t thread;
+    EXPECT_EQUAL(pthread_create(&thread, NULL, other_thread, NULL), 0);
+    EXPECT_EQUAL(pthread_join(thread, NULL), 0);
+    expect_begins(MPI_ERR_RANK, sent);
+    /* an error of the same class */
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Session session = MPI_SESSION_NULL;
+    EXPECT_CLASS(MPI_Win_create(&value, sizeof(value), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window),
+                 MPI_ERR_UNSUPPORTED_OPERATION);
+    EXPECT_CLASS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session), MPI_ERR_UNSUPPORTED_OPERATION);
+    expect_begins(MPI_ERR_UNSUPPORTED_OPERATION,
+                  "MPI_ERR_UNSUPPORTED_OPERATION: unsupported operation: MPI_Session_init: MPI_Session_init is not ");
+    /* a handler whose own call fails */
+    MPI_Comm comm;
+    MPI_Errhandler handler;
+    EXPECT_EQUAL(MPI_Comm_dup(MPI_COMM_WORLD, &comm), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_set_name(comm, "checked"), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_create_errhandler(failing_handler, &handler), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_set_errhandler(comm, handler), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Send(&value, 1, MPI_INT, 99, 0, comm), MPI_ERR_RANK);
+    expect_begins(MPI_ERR_RANK, "MPI_ERR_RANK: invalid rank: MPI_Send on checked: destination 99 is none of the ");
+    EXPECT_EQUAL(MPI_Errhandler_free(&handler), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Comm_free(&comm), MPI_SUCCESS);
+    /* a text that has the class already */
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    int two[2] = {1, 2}, one = 0;
+    EXPECT_EQUAL(MPI_Isend(two, 2, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[0]), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Irecv(&one, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &requests[1]), MPI_SUCCESS);
+    EXPECT_EQUAL(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_ERR_TRUNCATE);
+    expect_text(MPI_ERR_TRUNCATE, "MPI_Waitall on MPI_COMM_SELF: one of 2 operations failed: MPI_ERR_TRUNCATE: message "
+                                  "longer than the receive buffer");
 }
 
 /* 9.5: classes, codes and texts of the program. */
