@@ -133,7 +133,7 @@ def passed_on(lab):
 def fenced(lab):
     """Addresses put on one host are got on all, over several fences."""
     for where, count in (("h0:2,h1:3,h2", 6), ("h1:4", 4), ("h1,h2,h3", 3)):
-        row(lab, f"{CAUSEWAY} run --hosts {where} --map-by node {EXCHANGE}", out=exchanged_by(count))
+        row(lab, f"{CAUSEWAY} run --hosts {where} --map-by node {EXCHANGE} 4", out=exchanged_by(count))
 
 
 def fenced_large(lab):

@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""emulate_usage.py CAUSEWAY PROGRAM: `causeway run --emulate` refuses what makes no sense, and leaves nothing behind."""
+"""emulate_usage.py CAUSEWAY PROGRAM: `causeway run --emulate` refuses what makes no sense, and leaves nothing behind; a
+switch started by hand serves a job, and captures the frames of a port."""
 import os
+import struct
+import subprocess
 import sys
 import tempfile
 
@@ -62,6 +65,28 @@ def topologies():
         expect(os.listdir(folder) == [], f"nothing is left: {os.listdir(folder)}")
 
 
+def captured():
+    """Every frame of a job that reaches the first port, each whole: Ethernet, of one of the ranks."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        socket, file = os.path.join(folder, "s"), os.path.join(folder, "capture")
+        with subprocess.Popen([causeway, "switch", "--memif", socket, "--ports", "2", "--pcap", file, "--pcap-at", "port0"], stdout=subprocess.PIPE, text=True) as by:
+            expect(by.stdout.readline() != "", "the switch starts")
+            done = execute([causeway, "run", "-n", "2", program, "S"], CAUSEWAY_EMULATE=f"2,memif,{socket}", CAUSEWAY_JOB_KEY="5a" * 16)
+            expect(done.returncode == 0, f"a job on a switch started by hand: {done.stderr}")
+            by.terminate()
+            by.stdout.read()
+        with open(file, "rb") as capture:
+            content = capture.read()
+        at, sources = 24, set()
+        expect(content[:4] == struct.pack("<I", 0xA1B23C4D), "a capture in nanoseconds")
+        while at + 16 <= len(content):
+            length = struct.unpack_from("<I", content, at + 8)[0]
+            sources.add(content[at + 22:at + 28])
+            at += 16 + length
+        expect(at == len(content), f"each frame is whole: {at} of {len(content)}")
+        expect(len(sources) == 1, f"frames that arrive from one host: {sources}")
+
+
 with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     for value in ["0,memif", "5,memif", "4", "4,", "4,token-ring", "x,memif", "-1,memif", "4,memif,", "",
                   "4,memif,rate=x", "4,memif,loss=200%", "4,memif,loss", "4,memif,speed=1", "4,memif,delay=", "4,memif,mtu=1500"]:
@@ -82,4 +107,5 @@ with tempfile.TemporaryDirectory(dir="/tmp") as folder:
     result = execute(["sh", "-c", limited], TMPDIR=folder)
     expect(result.returncode == 3 and "it was ended by SIGXFSZ" in result.stderr, f"a switch that a signal ends: {result.stderr}")
 
+captured()
 topologies()

@@ -22,23 +22,24 @@ def run(kind, timeout, network="stop=3@500ms"):
 
 
 def silence(kind):
-    """A job, and when it has ended in virtual time. All ranks do the same in each run, but the launcher ends the others in real time, in
-    which virtual time may go on: the soonest end of some runs counts."""
-    for _ in range(5):
-        done = run(kind, str(TIMEOUT_S))
-        end = re.search(r"simulated ([0-9.]+) s", done.stderr)
-        if end and float(end.group(1)) < TIMEOUT_S + 3:
-            break
-    return done, end
-
-
-for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
-    done, end = silence(kind)
+    """When a job has ended in virtual time, after it has said why."""
+    done = run(kind, str(TIMEOUT_S))
+    end = re.search(r"simulated ([0-9.]+) s", done.stderr)
     expect(done.returncode not in (0, EXIT_TIMEOUT), f"{kind}: the job fails, not {done.returncode}: {done.stderr}")
     expect(f"no packet from rank 3 for {TIMEOUT_S} s" in done.stderr, f"{kind}: a line names who was silent: {done.stderr}")
     expect("rank -1" not in done.stderr, f"{kind}: no rank has a number below 0: {done.stderr}")
     expect("MPI_ERR_PROC_ABORTED" in done.stderr, f"{kind}: a call ends with an error: {done.stderr}")
-    expect(end and TIMEOUT_S < float(end.group(1)) < TIMEOUT_S + 3, f"{kind}: soon after the time-out: {done.stderr}")
+    expect(end, f"{kind}: a line tells the time: {done.stderr}")
+    return float(end.group(1)) if end else 0
+
+
+for kind in ["recv", "any", "probe", "barrier", "bcast", "beside"]:
+    # The ranks do the same in each run, but the launcher ends the last of them in real time, while virtual time may go on: the
+    # earliest end of five runs counts.
+    ends = []
+    while len(ends) < 5 and not (ends and min(ends) < TIMEOUT_S + 3):
+        ends.append(silence(kind))
+    expect(TIMEOUT_S < min(ends) < TIMEOUT_S + 3, f"{kind}: soon after the time-out: {ends}")
 done = run("compute", str(TIMEOUT_S), "loss=1%")
 expect(done.returncode == 0 and "declared failed" not in done.stderr, f"who computes for long stays: {done.returncode}: {done.stderr}")
 for word in ["often", "0.5", "-1"]:

@@ -302,16 +302,15 @@ static void floods_change_nothing(void **state)
     }
 }
 
-/* A process that takes another's place is admitted as fast as without the flood, and all its peers are notified. */
-static void a_new_process(void **state)
+/* A process takes another's place, under a flood of this kind: it alone sets up its sessions. */
+static void replace_process(struct recording *recording, enum kind kind, bool sealed)
 {
-    struct recording *recording = record_job(false);
     uint64_t took_ns[2];
     for (uint32_t flooded = 0; flooded < 2; flooded++) {
         struct cw_random random;
         cw_random_seed(&random, 5);
-        world_open(5, false);
-        flood = (struct flood){.recording = flooded != 0 ? recording : NULL, .rate = 5000};
+        world_open(5, sealed);
+        flood = (struct flood){.recording = flooded != 0 ? recording : NULL, .kind = kind, .rate = 5000};
         cw_random_seed(&flood.random, 6);
         run(SIMULATION_MS);
         post(&random, 1);
@@ -333,10 +332,21 @@ static void a_new_process(void **state)
         assert_int_equal(hosts.list[1].up + hosts.list[2].up, 2 * (HOSTS - 1) + 2);
         assert_int_equal(hosts.list[1].down + hosts.list[2].down, 2);
     }
-    printf("a new process has its sessions after %.1f us, under the flood after %.1f us\n", (double)took_ns[0] / 1e3,
-           (double)took_ns[1] / 1e3);
+    printf("%s, %s: a new process has its sessions after %.1f us, under the flood after %.1f us\n", kinds[kind],
+           sealed ? "sealed" : "signed", (double)took_ns[0] / 1e3, (double)took_ns[1] / 1e3);
     assert_true(took_ns[1] <= 2 * took_ns[0]);
-    recording_free(recording);
+}
+
+/* It is admitted as fast as without the flood, and all its peers are notified. */
+static void a_new_process(void **state)
+{
+    for (uint32_t sealed = 0; sealed < 2; sealed++) {
+        struct recording *recording = record_job(sealed != 0);
+        for (enum kind kind = REPLAYED; kind < KINDS; kind++) {
+            replace_process(recording, kind, sealed != 0);
+        }
+        recording_free(recording);
+    }
 }
 
 int main(void)
