@@ -128,10 +128,10 @@ bool cw_mcast_is_joined(const struct cw_mcast_group *group);
 /* Closes a group: the handler gets no more calls for it, except the completion of own messages. */
 void cw_mcast_shut(struct cw_mcast_group *group);
 
-/* Removes members: `live[member]` is true for those that stay. No member returns: open another group instead, with
- * a new id. All live members must make the same change. The order of epochs counts, not that of the calls at different
+/* Removes members: `live[member]` is true for those that stay. No member returns: all open another group instead,
+ * with a new id. All live members must make the same change. The order of epochs counts, not that of the calls at different
  * members. Messages no longer wait for removed members, and these are not notified. CW_OK, CW_ERROR_ARGUMENT (the epoch
- * is not newer; the own member is not in it; a removed member is). */
+ * is not newer; `live` is false for the own member, or true for a removed one). */
 int cw_mcast_change(struct cw_mcast_group *group, uint32_t epoch, const bool *live);
 
 /* Sets the delivery of own packets from now on. Each member decides for itself, and accepts packets of both kinds. If a
@@ -152,7 +152,8 @@ enum cw_mcast_flags {
  * `is_long` is set: then each member must have registered memory for it (cw_mcast_register). `head` is copied. `data`
  * must not change before the message is complete, unless both together have at most CW_MCAST_INLINE_MAX bytes. If it
  * changes, members get the old bytes, the new ones, or zeros. CW_OK; CW_ERROR_AGAIN: the queue is full;
- * CW_ERROR_ARGUMENT: a short message that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes. */
+ * CW_ERROR_ARGUMENT: a short message that is longer than a slot, a head of more than CW_MCAST_INLINE_MAX bytes, more than
+ * UINT64_MAX bytes together, an unknown `element`. */
 struct cw_mcast_put {
     const void *head; /* NULL: none */
     uint32_t head_bytes;

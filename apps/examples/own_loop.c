@@ -71,7 +71,7 @@ static void serve(struct cw_loop *loop, struct cw_put *put, int timer, int contr
         ended += now;
         if (now > 0 && ended == 2 * TICKS) {
             check(write(control, &done, 1) == 1, "the other process has gone");
-            continue; /* it may be done, too, and close */
+            continue; /* that process may be done, too, and close: there may be nothing to wait for */
         }
         struct epoll_event ready;
         if (epoll_wait(set, &ready, 1, milliseconds(cw_loop_arm(loop))) < 1 || ready.data.fd == descriptor) {

@@ -10,7 +10,8 @@
 
 PROTOTYPES is either of the two, but for header and names.
 A function is implemented if one of the sources defines it, at the beginning of a line: int mpi_send(... The three forms of a
-collective call are generated from the function that prepares it: int mpi_bcast_prepare(... Calls of MPI_T that no source defines are generated, too.
+collective call are generated from the function that prepares it: int mpi_bcast_prepare(... Calls of MPI_T that no source defines
+are generated, too.
 """
 import re
 import sys
@@ -98,7 +99,7 @@ def write_functions(prototypes_path, out):
     found = implementations(read(prototypes_path))
     for name, (result, parameters) in found.items():
         lines.append(wrap(f"{result} {name}({', '.join(parameters) or 'void'});"))
-        if name + "_init" in found and name.replace("_", "_i", 1) in found:
+        if "MPI_Info info" in found.get(name + "_init", ("", []))[1]:  # those of sends and receives have no info
             lines.append(wrap(f"{result} {name}_prepare({', '.join(parameters)}, struct mpi_collective *call);"))
     open(out, "w").write("\n".join(lines + ["", "#endif", ""]))
 
@@ -121,7 +122,8 @@ def forms(found, preparers):
 
 
 def tool_answer(parameters):
-    """What a call of MPI_T returns, by its first parameter, or the one after a session: there is no variable, event, source or category (tool.h)."""
+    """The result of a call of MPI_T, by its first parameter, or the one after a session: there is no variable, event, source or
+    category (tool.h)."""
     name = re.search(r"\w+$", parameters[0])[0]
     code = "MPI_T_ERR_INVALID_INDEX" if parameters[name == "session"].endswith("_index") else "MPI_T_ERR_INVALID_HANDLE"
     if name == "name":
@@ -284,9 +286,11 @@ def write_forms(prototypes_path, out, sources):
                  f'    int code = mpi_collective_make("MPI_{call.capitalize()}", comm, &call);']
         if "root" in given:
             text += ["    code = code != MPI_SUCCESS ? code : mpi_collective_set_root(call, root);"]
-        text += [wrap(f"    code = code != MPI_SUCCESS ? code : mpi_{call}_prepare({', '.join(given)}, call);"), f"    return {end};", "}", ""]
+        text += [wrap(f"    code = code != MPI_SUCCESS ? code : mpi_{call}_prepare({', '.join(given)}, call);"),
+                 f"    return {end};", "}", ""]
     for name in sorted(tool_calls(found, preparers)):
-        text += [wrap(f"int {name}({', '.join(found[name][1])})"), "{", f"    return {tool_answer(found[name][1])};", "}", ""]
+        parameters = found[name][1]
+        text += [wrap(f"int {name}({', '.join(parameters)})"), "{", f"    return {tool_answer(parameters)};", "}", ""]
     open(out, "w").write("\n".join(text))
 
 

@@ -1,7 +1,8 @@
 /* MPI_T, the tool information interface (MPI 5.0, 15.3), with no variable, event, source or category in it.
  *
- * The standard allows that, and tools continue. These calls return their codes and raise no errors. Calls that are not
- * here fail by the kind of their first parameter: mpi/abi/generate.py generates them. */
+ * The standard allows that, and tools continue. These calls return their codes and raise no errors. mpi/abi/generate.py
+ * generates those that are not here: counts are 0; the others fail by the kind of their first parameter, or of the one
+ * after the session. */
 #include "mpi/runtime/tool.h"
 
 #include <stdint.h>

@@ -6,8 +6,8 @@
 /* For MPI_Error_string. NULL: not a code of MPI_T. */
 const char *mpi_tool_error_text(int code);
 
-/* All return MPI_T_ERR_NOT_INITIALIZED before MPI_T_init_thread and after the last MPI_T_finalize, then the first that
- * applies: */
+/* All return MPI_T_ERR_NOT_INITIALIZED before MPI_T_init_thread and after the last MPI_T_finalize; after
+ * that check, the first of these that applies. */
 int mpi_tool_reject(int code);
 /* MPI_T_ERR_INVALID without a name; MPI_T_ERR_INVALID_NAME */
 int mpi_tool_reject_name(const char *name);

@@ -7,7 +7,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/lab/lab_port.h"
+#include "dataplane/port/ethdev.h"
+#include "dataplane/status.h"
+
+/* Port `index` of the switch at `path`, as processes that are no ranks open it. NULL: a line of `name` says why. */
+static struct cw_port *port_open(const char *path, uint32_t index, const char *name)
+{
+    char arguments[160], bell[120], error[CW_PORT_TEXT_BYTES];
+    struct cw_port_ethdev_config config;
+    struct cw_port *port;
+    cw_port_ethdev_config_init(&config);
+    snprintf(arguments, sizeof(arguments), "role=client,id=%u,socket=%s,socket-abstract=no", index, path);
+    snprintf(bell, sizeof(bell), "%s.bell", path);
+    config.device = "net_memif0";
+    config.device_arguments = arguments;
+    config.doorbell_path = bell;
+    config.doorbell_own = 1 + index;
+    config.doorbell_peer = 0;
+    if (cw_port_ethdev_open(&config, &port, error, sizeof(error)) != CW_OK) {
+        fprintf(stderr, "%s: %s\n", name, error);
+        return NULL;
+    }
+    return port;
+}
 
 static void client_send(struct cw_port *port, const struct command *command)
 {
@@ -46,7 +68,7 @@ _Noreturn void lab_client_run(const char *path, uint32_t index, int control)
     struct tally tally = {0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(name, sizeof(name), "client %u", index);
-    struct cw_port *port = lab_port_open(path, index, name);
+    struct cw_port *port = port_open(path, index, name);
     if (port == NULL) {
         _exit(1);
     }

@@ -222,7 +222,7 @@ static void survivors_get_everything(void **state)
 }
 
 /* A member that was removed does not return, and a membership that is not newer changes nothing. */
-static void who_was_removed_stays_out(void **state)
+static void removed_members_stay_out(void **state)
 {
     enum { MEMBERS = 3, EPOCH = 7 };
     static const bool removed[MEMBERS] = {true, true, false}, returned[MEMBERS] = {true, true, true};
@@ -532,7 +532,7 @@ int main(void)
 {
     return WORLD_TESTS_RUN(
         a_wrong_group_is_explained, every_byte_to_every_member, paths_become_narrower, groups_go_by_devices,
-        a_packet_is_one_datagram, fetched_packets_are_accepted, survivors_get_everything, who_was_removed_stays_out,
+        a_packet_is_one_datagram, fetched_packets_are_accepted, survivors_get_everything, removed_members_stay_out,
         wrong_messages_are_refused, laggards_are_named, few_send_naks_for_what_all_miss, switches_are_reported,
         a_network_that_drops_is_noticed, a_network_that_floods_is_noticed, a_group_that_is_shut_leaves_no_events,
         groups_reach_across_switches, leaving_costs_others_nothing);

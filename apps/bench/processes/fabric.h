@@ -32,8 +32,8 @@ struct bench_fabric {
     int cleaner_end;      /* of a pipe to it */
 };
 
-/* Makes the common parts of both sides. `options`: of a switch, ended by NULL; NULL: none. One of enum app_exit; an error
- * has been reported. */
+/* Makes the common parts of both sides. `options`: of a switch, ended by NULL; NULL: none. One of enum app_exit; an
+ * error has been reported. */
 int bench_fabric_create(struct bench_fabric *fabric, enum bench_fabric_kind kind, uint32_t mtu_bytes,
                         const char *const *options);
 

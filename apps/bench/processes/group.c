@@ -76,7 +76,7 @@ static int report_late(const struct bench_group *group)
         [BENCH_STEP_LINK] = "to find its link up",
         [BENCH_STEP_REFERENCE] = "to measure bare frames",
         [BENCH_STEP_KNOWN] = "to learn its peer",
-        [BENCH_STEP_CONNECTED] = "to connect to the other",
+        [BENCH_STEP_CONNECTED] = "to connect to the other process",
         [BENCH_STEP_LEAVE] = "to tell its result",
     };
     for (uint32_t i = 0; i < BENCH_MEMBERS; i++) {

@@ -11,7 +11,7 @@
  * Order of calls
  *    first process: bench_fabric_create, bench_group_start, bench_group_finish, { bench_group_result }*,
  *                   bench_group_free, bench_fabric_destroy
- *    each member:   opens everything, connects to the other, then config.run: bench_member_leave */
+ *    each member:   opens everything, connects to the other member, then config.run: bench_member_leave */
 #pragma once
 
 #include <signal.h>
@@ -30,7 +30,7 @@ enum bench_step {
     BENCH_STEP_PORT,      /* the port is open */
     BENCH_STEP_LINK,      /* ... and connected */
     BENCH_STEP_REFERENCE, /* the work of config.reference is done */
-    BENCH_STEP_KNOWN,     /* the other is a peer */
+    BENCH_STEP_KNOWN,     /* the other member is a peer */
     BENCH_STEP_CONNECTED, /* ... and connected */
     BENCH_STEP_LEAVE,     /* the result is complete */
     BENCH_STEP_COUNT,
@@ -43,7 +43,7 @@ struct bench_group_config {
     const char *rdma;                  /* a device, with queue pairs for all supported operations; NULL: none */
     const uint64_t *cores;             /* that members run on, one each; NULL: anywhere */
     bool spin;                         /* these cores are used by no other process, so that no process sleeps */
-    uint64_t region_bytes;             /* that the other may put into; `reference` may have mapped it, member->region */
+    uint64_t region_bytes;             /* the other may put into it; `reference` may have mapped it, member->region */
     uint64_t result_bytes;             /* of each member, in shared memory, zeroed */
     uint64_t limit_ns;                 /* of everything together */
     const void *settings;              /* the benchmark's own, for members */
@@ -51,7 +51,7 @@ struct bench_group_config {
     /* Before there are endpoints: the port alone; NULL: nothing. Both return one of enum app_exit and have reported
      * errors. */
     int (*reference)(struct bench_member *member);
-    /* With an endpoint and the other as its peer. */
+    /* With an endpoint and the other member as its peer. */
     int (*run)(struct bench_member *member);
 };
 
@@ -80,8 +80,8 @@ struct bench_member {
     uint8_t *region;
     uint32_t rights; /* to the region; CW_REGION_WRITE */
     uint64_t token;
-    uint32_t peer;       /* the endpoint's number for the other */
-    uint64_t peer_token; /* of the other's region */
+    uint32_t peer;       /* the endpoint's number for the other member */
+    uint64_t peer_token; /* of its region */
     uint8_t peer_mac[6];
 };
 
@@ -100,7 +100,7 @@ void bench_group_free(struct bench_group *group);
 
 /* ---- for members ---- */
 
-/* Marks the result as complete, and waits for the other: no member closes while the other still measures. */
+/* Marks the result as complete, and waits for the other member: none closes while the other still measures. */
 void bench_member_leave(struct bench_member *member);
 
 /* Reports "process I: ERROR" and returns the exit code for it. */

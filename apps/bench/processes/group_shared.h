@@ -5,7 +5,7 @@
 
 #include "apps/bench/processes/group.h"
 
-/* A member's data for the other, before BENCH_STEP_PORT is reached. */
+/* A member's data for the other member, before BENCH_STEP_PORT is reached. */
 struct bench_introduction {
     _Atomic uint32_t steps;    /* reached so far */
     _Atomic uint32_t marks;    /* bench_member_mark */
@@ -40,13 +40,13 @@ static inline void bench_member_mark(struct bench_member *member)
     atomic_store(&member->group->shared->members[member->index].marks, ++member->marks);
 }
 
-/* What the other member shows. */
+/* The introduction of the other member. */
 static inline struct bench_introduction *bench_member_other(const struct bench_member *member)
 {
     return &member->group->shared->members[1 - member->index];
 }
 
-/* Whether the other has ended the phase that this one is in (`ahead` 1), or has just ended (0). */
+/* Whether the other member has ended the phase that this one is in (`ahead` 1), or has just ended (0). */
 static inline bool bench_member_marked(const struct bench_member *member, uint32_t ahead)
 {
     return atomic_load(&bench_member_other(member)->marks) >= member->marks + ahead;
@@ -58,7 +58,7 @@ static inline void bench_member_measure(struct bench_member *member)
     atomic_store(&member->group->shared->members[member->index].measured, member->marks + 1);
 }
 
-/* Whether the other has measured something in this phase. */
+/* Whether the other member has measured something in this phase. */
 static inline bool bench_member_measured(const struct bench_member *member)
 {
     return atomic_load(&bench_member_other(member)->measured) > member->marks;

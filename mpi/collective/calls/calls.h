@@ -6,7 +6,7 @@
 /* The sending side is the own block of the receiving one (MPI_IN_PLACE). */
 int mpi_buffer_own_block(struct mpi_collective *call, MPI_Comm comm, MPI_Count count, MPI_Datatype datatype);
 
-/* Both sides of an all-to-all-v, which may be MPI_IN_PLACE. */
+/* Makes both buffer descriptors of an all-to-all-v; `sendbuf` may be MPI_IN_PLACE. MPI_SUCCESS or the error, raised. */
 int mpi_alltoallv_buffers(struct mpi_collective *call, const void *sendbuf, struct mpi_counts sendcounts,
                           struct mpi_counts sdispls, MPI_Datatype sendtype, void *recvbuf, struct mpi_counts recvcounts,
                           struct mpi_counts rdispls, MPI_Datatype recvtype);

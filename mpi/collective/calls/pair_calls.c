@@ -51,7 +51,7 @@ int mpi_scatterv_prepare(const void *sendbuf, struct mpi_counts sendcounts, stru
     return code == MPI_SUCCESS && is_notified ? mpi_multicast_scatterv_make(call, way) : code;
 }
 
-/* An all-to-all whose buffer descriptors are call: by a plan if one may fit, by a schedule for counts that are
+/* An all-to-all whose buffer descriptors are made: by a plan if one may fit, by a schedule for counts that are
  * exchanged, or by pairs. */
 static int many_make(struct mpi_collective *call, bool is_scheduled)
 {

@@ -126,7 +126,7 @@ int mpi_scan_prepare(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Da
                      MPI_Comm comm, struct mpi_collective *call)
 {
     int code = mpi_allreduce_prepare(sendbuf, recvbuf, count, datatype, op, comm, call);
-    call->problem.collective = CW_SCAN;
+    call->problem.collective = CW_SCAN; /* the arguments are the same */
     return code;
 }
 
